@@ -19,6 +19,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -87,7 +88,7 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // preflightAt asks an authority about a plan that creates everything.
-func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation {
+func preflightAt(t *testing.T, a *authority, manifests string) []violation.Violation {
 	t.Helper()
 	violations, err := a.preflight(t, planOf(t, manifests))
 	if err != nil {
@@ -96,7 +97,7 @@ func preflightAt(t *testing.T, a *authority, manifests string) []plan.Violation 
 	return violations
 }
 
-func (a *authority) preflight(t *testing.T, p plan.Plan) ([]plan.Violation, error) {
+func (a *authority) preflight(t *testing.T, p plan.Plan) ([]violation.Violation, error) {
 	t.Helper()
 	found, err := preflight.Check(t.Context(), a.client(t), p)
 	return found.Violations, err

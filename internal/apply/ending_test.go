@@ -13,13 +13,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // end removes the installed objects with the pruning of a spec, and collects the notes.
-func (w *world) end(pruning plan.Pruning) []string {
+func (w *world) end(pruning pruning.Policy) []string {
 	w.T.Helper()
 	var notes []string
 	o := w.RemovalOptions()
@@ -52,7 +53,7 @@ func TestDeleteDefinition(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		notes := w.end(plan.Pruning{Definitions: true})
+		notes := w.end(pruning.Policy{Definitions: true})
 		crd, err := w.definition()
 		if !users && (!apierrors.IsNotFound(err) || len(notes) > 0) {
 			t.Fatalf("it is not used: %v, %v", notes, err)
@@ -68,13 +69,13 @@ func TestDeleteDefinitionUnseen(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.GrantCluster("installer", definers)
 	w.MustApply(w.widgets())
-	p := w.planPruning(w.widgets(), plan.Pruning{Definitions: true})
+	p := w.planPruning(w.widgets(), pruning.Policy{Definitions: true})
 	p.Stages[0].Actions[0].Verb = plan.Update // so that everything is asked for
 	permissions, err := preflight.Check(t.Context(), w.Client, p)
 	if err != nil || len(permissions.Violations) != 1 || !strings.Contains(permissions.Violations[0].String(), "list widgets") {
 		t.Errorf("violations %v, %v", permissions.Violations, err)
 	}
-	notes := w.end(plan.Pruning{Definitions: true})
+	notes := w.end(pruning.Policy{Definitions: true})
 	if _, err := w.definition(); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "may not list widgets") {
 		t.Errorf("%v, %v", notes, err)
 	}
@@ -86,7 +87,7 @@ func TestOrphanEverything(t *testing.T) {
 	w.GrantCluster("installer", definers)
 	bundle := w.Objects(w.widgets())
 	w.ApplyObjects(bundle, w.Options())
-	w.end(plan.Pruning{Orphan: true, Definitions: true})
+	w.end(pruning.Policy{Orphan: true, Definitions: true})
 	for _, object := range bundle {
 		resource := configMaps
 		switch object.GetKind() {
@@ -114,7 +115,7 @@ func TestOrphanEverything(t *testing.T) {
 func TestKeptByAnnotation(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.MustApply(strings.Replace(twoMaps, "{name: two}", `{name: two, annotations: {satchel.dev/deletion-policy: Orphan}}`, 1))
-	notes := w.end(plan.Pruning{})
+	notes := w.end(pruning.Policy{})
 	_, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Get(t.Context(), "one", metav1.GetOptions{})
 	if w.data("two") == nil || !apierrors.IsNotFound(err) || len(notes) != 1 || !strings.Contains(notes[0], "is kept") {
 		t.Errorf("notes %v, %v", notes, err)

@@ -26,7 +26,7 @@ const establishPoll = 100 * time.Millisecond
 // stage does not contain the CRDs.
 func (a *application) established(ctx context.Context, applied, later []plan.Stage) map[string]string {
 	stage := applied[len(applied)-1]
-	if len(stage.Actions) == 0 || !plan.IsDefinition(stage.Actions[0].ID) {
+	if len(stage.Actions) == 0 || !crds.IsCRD(stage.Actions[0].ID) {
 		return nil
 	}
 	if slices.ContainsFunc(stage.Actions, plan.Action.Writes) {
@@ -63,7 +63,7 @@ func needed(applied, later []plan.Stage) map[string]string {
 	there := map[string]bool{}
 	for _, stage := range applied {
 		for _, action := range stage.Actions {
-			there[action.Name] = there[action.Name] || plan.IsDefinition(action.ID)
+			there[action.Name] = there[action.Name] || crds.IsCRD(action.ID)
 		}
 	}
 	names := map[string]string{}

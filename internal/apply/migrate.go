@@ -19,7 +19,7 @@ import (
 // without a limit where resources would lose fields: until then nothing is changed,
 // and only the user can decide whether the loss matters.
 func (a *application) migrate(ctx context.Context, action plan.Action) (waiting string, err error) {
-	if !action.Alters() || !plan.IsDefinition(action.ID) || crds.ConvertsByWebhook(action.Desired) {
+	if !action.Alters() || !crds.IsCRD(action.ID) || crds.ConvertsByWebhook(action.Desired) {
 		return "", nil
 	}
 	ref := tenant.RefTo(action.ID, action.Resource)

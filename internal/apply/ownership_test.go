@@ -11,7 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -31,7 +31,7 @@ func (w *world) second() *world {
 	return &world{Workspace: &other}
 }
 
-func (w *world) refusedWith(objects string, rule plan.Rule, words ...string) {
+func (w *world) refusedWith(objects string, rule violation.Rule, words ...string) {
 	w.T.Helper()
 	p := w.Plan(w.Objects(objects))
 	for _, violation := range p.Violations {
@@ -53,7 +53,7 @@ func TestT13TwoDeployments(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.MustApply(oneMap)
 	other := w.second()
-	other.refusedWith(oneMap, plan.Collision, "ConfigMap "+w.Namespace+"/one", "BundleDeployment "+w.Namespace+"/app")
+	other.refusedWith(oneMap, violation.Collision, "ConfigMap "+w.Namespace+"/one", "BundleDeployment "+w.Namespace+"/app")
 }
 
 // Two deployments that both found no object race for it: the API server lets
@@ -79,13 +79,13 @@ func TestT13Forged(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	create := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","labels":{"satchel.dev/deployment":"app","satchel.dev/namespace":"` + w.Namespace + `"}},"data":{"colour":"blue"}}`
 	w.Patch(types.ApplyPatchType, "one", create, "attacker")
-	w.refusedWith(oneMap, plan.Collision, "never applied it", inventory.AnnotationOrphaned)
+	w.refusedWith(oneMap, violation.Collision, "never applied it", inventory.AnnotationOrphaned)
 
 	w.Inventory = w.Plan(w.Objects(oneMap)).Inventory
 	if w.Inventory.Len() != 1 {
 		t.Fatal("the plan does not list the object")
 	}
-	w.refusedWith(oneMap, plan.Collision, "never applied it")
+	w.refusedWith(oneMap, violation.Collision, "never applied it")
 	pruned := w.prune(twoMaps[strings.Index(twoMaps, "---\n")+4:])
 	if pruned.Deleted != 0 || w.data("one") == nil {
 		t.Errorf("an object that was never ours was pruned: %+v", pruned)

@@ -24,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -198,7 +199,7 @@ func TestPropertyF33TheRestIsRestored(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := plan.Make(input)
-			if len(p.Violations) > 0 || len(p.LeftOut) != 1 || p.LeftOut[0].Object != victim.ID || p.LeftOut[0].Rule != plan.Collision {
+			if len(p.Violations) > 0 || len(p.LeftOut) != 1 || p.LeftOut[0].Object != victim.ID || p.LeftOut[0].Rule != violation.Collision {
 				t.Fatalf("violations %v, left out %v, want %s", p.Violations, p.LeftOut, victim.ID)
 			}
 			if result, err := apply.Apply(t.Context(), w.Client, p, w.Options()); err != nil || !result.Complete() {

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -56,7 +57,7 @@ data: {colour: blue}
 func TestReleasedInsteadOfPruned(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.MustApply(twoMaps)
-	stages := w.planPruning(oneMap, plan.Pruning{Disabled: true}).Prune
+	stages := w.planPruning(oneMap, pruning.Policy{Disabled: true}).Prune
 	pruned, err := removal.Prune(t.Context(), w.Client, w.Owner, stages, removal.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +181,7 @@ func TestT13ReleaseSparesOthers(t *testing.T) {
 }
 
 // planPruning plans manifests with the pruning of a spec.
-func (w *world) planPruning(manifests string, pruning plan.Pruning) plan.Plan {
+func (w *world) planPruning(manifests string, pruning pruning.Policy) plan.Plan {
 	w.T.Helper()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Pruning: pruning,

@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
@@ -101,14 +103,14 @@ metadata: {name: jerry}
 // needed are the objects of a bundle as input for the computation of permissions.
 func (w *world) needed(manifests string) []plan.Object {
 	objects := w.Objects(manifests)
-	definitions := plan.Definitions(objects)
+	definitions := crds.Definitions(objects)
 	cluster := []string{"CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"}
 	var list []plan.Object
 	for _, object := range objects {
 		gvk := object.GroupVersionKind()
 		kind := plan.Kind{Resource: gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)), Namespaced: !slices.Contains(cluster, gvk.Kind)}
 		if definition, found := definitions[gvk.GroupKind()]; found {
-			kind, _ = definition.Kind(gvk.Version)
+			kind, _ = plan.KindOf(definition, gvk.Version)
 		}
 		if kind.Namespaced {
 			object.SetNamespace(w.Namespace)
@@ -207,7 +209,7 @@ func (w *world) refusals(manifests string) string {
 	found, err := preflight.Check(w.T.Context(), w.Client, p)
 	w.must(err)
 	var words []string
-	for _, violation := range plan.SortViolations(slices.Concat(p.Violations, found.Violations)) {
+	for _, violation := range violation.SortViolations(slices.Concat(p.Violations, found.Violations)) {
 		words = append(words, string(violation.Rule)+" "+violation.String())
 	}
 	return strings.Join(words, "\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -48,7 +49,7 @@ func TestRequirementsOnTheCluster(t *testing.T) {
 	}
 	packages := []requirement.Package{{Name: "etcd", Version: "1.2.3"}}
 	refused, asked := w.needy(plan.Enforce, packages, requirements...)
-	if len(refused.Violations) != 2 || refused.Violations[0].Rule != plan.RequirementMissing || !strings.Contains(refused.Violations[0].Message, name) {
+	if len(refused.Violations) != 2 || refused.Violations[0].Rule != violation.RequirementMissing || !strings.Contains(refused.Violations[0].Message, name) {
 		t.Errorf("violations %v", refused.Violations)
 	}
 	if _, without := w.needy(plan.EnforcementNone, packages, requirements...); asked > without+1 {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -200,7 +200,7 @@ metadata: {name: elsewhere, namespace: NS-nowhere}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: elsewhere, namespace: NS-nowhere}
-`, plan.NamespaceMissing, w.Namespace+"-nowhere", "spec.createNamespace")
+`, violation.NamespaceMissing, w.Namespace+"-nowhere", "spec.createNamespace")
 }
 
 // An empty render is refused and prunes nothing.
@@ -208,7 +208,7 @@ func TestEmptyRender(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.MustApply(twoMaps)
 	p := w.Plan(nil)
-	if len(p.Violations) != 1 || p.Violations[0].Rule != plan.EmptyRender || len(p.Prune) != 0 {
+	if len(p.Violations) != 1 || p.Violations[0].Rule != violation.EmptyRender || len(p.Prune) != 0 {
 		t.Errorf("got violations %v and %d stages to prune", p.Violations, len(p.Prune))
 	}
 }

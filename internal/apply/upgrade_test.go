@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -71,7 +72,7 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 				}
 				return
 			}
-			if len(refused.Violations) != 1 || refused.Violations[0].Rule != plan.CRDUnsafe || !strings.Contains(refused.Violations[0].Message, c.want) {
+			if len(refused.Violations) != 1 || refused.Violations[0].Rule != violation.CRDUnsafe || !strings.Contains(refused.Violations[0].Message, c.want) {
 				t.Errorf("violations %v, want %q", refused.Violations, c.want)
 			}
 			if len(warned.Violations) != 0 || len(warned.Warnings) != 1 || !strings.Contains(warned.Warnings[0], c.want) {

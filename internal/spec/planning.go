@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
@@ -64,12 +65,12 @@ func IgnoreRules(d *v1alpha1.BundleDeployment) []ignore.Rule {
 }
 
 // Pruning returns the options for deleting and orphaning objects.
-func Pruning(of *v1alpha1.BundleDeploymentSpec) plan.Pruning {
+func Pruning(of *v1alpha1.BundleDeploymentSpec) pruning.Policy {
 	most, percent := pruneLimit(&of.Prune)
-	return plan.Pruning{
+	return pruning.Policy{
 		Disabled:    !prunes(&of.Prune),
 		First:       of.Prune.Timing == v1alpha1.PruneBeforeApply,
-		Limit:       &plan.Limit{Most: most, Percent: percent},
+		Limit:       &pruning.Limit{Most: most, Percent: percent},
 		Orphan:      of.DeletionPolicy == v1alpha1.DeletionOrphan,
 		Definitions: of.DeletesCRDs(),
 		Recreates:   of.Recreate == v1alpha1.RecreateOnImmutableChange,

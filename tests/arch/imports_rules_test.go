@@ -133,7 +133,7 @@ var importRules = []importRule{{
 		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
 		"./internal/...", "./tests/...",
 	}, kubernetesClients...),
-	but: append([]string{"./internal/convert/...", "./internal/pattern/..."}, "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/..."),
+	but: append([]string{"./internal/convert/...", "./internal/pattern/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/..."),
 }, {
 	name:   "adapters get credentials, not clients",
 	why:    "a fetcher that can read the cluster could read another tenant's Secret",

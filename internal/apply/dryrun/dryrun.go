@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -119,7 +120,7 @@ func newcomersOf(p plan.Plan) newcomers {
 		switch {
 		case ownership.IsNamespace(action.ID):
 			n.namespaces[action.Name] = created
-		case plan.IsDefinition(action.ID):
+		case crds.IsCRD(action.ID):
 			n.definitions[action.Name] = action.Writes()
 		case action.Kind.Resource.Resource == "roles", action.Kind.Resource.Resource == "clusterroles":
 			n.roles[action.Name] = action.Writes()

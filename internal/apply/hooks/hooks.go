@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
@@ -71,7 +72,7 @@ func (h Runner) Start(ctx context.Context, hook plan.HookObject, run string) (St
 	}
 	seen := ownership.LiveOf(live, h.Owner)
 	if seen.ClaimOf(h.Owner, h.Protection) == ownership.Foreign {
-		return Started{Refused: &objecterror.Error{ID: hook.ID, Reason: "Conflict", Message: objecterror.OneLine(plan.Collides(seen, hook.ID, h.Owner).String())}}, nil
+		return Started{Refused: &objecterror.Error{ID: hook.ID, Reason: "Conflict", Message: objecterror.OneLine(violation.Collides(seen, hook.ID, h.Owner).String())}}, nil
 	}
 	if guard := seen.GuardedNamespace(hook.ID); guard != "" {
 		return Started{Refused: &objecterror.Error{ID: hook.ID, Reason: "Forbidden", Message: "has the label " + guard + ", so that no hook deletes it"}}, nil

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
@@ -19,7 +20,7 @@ import (
 // may not read that, the plan names the missing permission.
 func (o Request) askFacts(ctx context.Context, client *tenant.Client, in *plan.Input) error {
 	kinds, version := in.ToAsk()
-	definitions := plan.Definitions(o.Desired)
+	definitions := crds.Definitions(o.Desired)
 	in.Facts.Kinds = map[schema.GroupVersionKind]bool{}
 	for _, kind := range kinds {
 		err := serves(ctx, client.Kinds(), definitions, kind)
@@ -40,7 +41,7 @@ func (o Request) askFacts(ctx context.Context, client *tenant.Client, in *plan.I
 }
 
 // serves is findKind, where no version means any.
-func serves(ctx context.Context, kinds *discovery.Cache, definitions map[schema.GroupKind]plan.Definition, kind schema.GroupVersionKind) error {
+func serves(ctx context.Context, kinds *discovery.Cache, definitions map[schema.GroupKind]crds.Definition, kind schema.GroupVersionKind) error {
 	if kind.Version != "" {
 		_, err := findKind(ctx, kinds, definitions, kind)
 		return err

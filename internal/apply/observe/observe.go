@@ -20,7 +20,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/pattern"
@@ -43,10 +45,10 @@ type Request struct {
 	Protection ownership.Protection // of existing objects of others; empty is Prevent
 	// PodSecurity: see plan.Input.
 	PodSecurity bool
-	Lineage     plan.Lineage // deployments that must not be among Desired
+	Lineage     violation.Lineage // deployments that must not be among Desired
 
-	Pruning plan.Pruning // how objects are deleted or released
-	Keeping bool         // see plan.Input
+	Pruning pruning.Policy // how objects are deleted or released
+	Keeping bool           // see plan.Input
 
 	UpgradeSafety plan.Enforcement // of CRDs; empty is EnforcementNone
 	Exempt        []string         // CRDs that are not judged, by name
@@ -118,7 +120,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 // and completes the objects.
 func (o Request) complete(ctx context.Context, kinds *discovery.Cache, in *plan.Input) error {
 	c := completing{
-		observing: o, kinds: kinds, definitions: plan.Definitions(o.Desired),
+		observing: o, kinds: kinds, definitions: crds.Definitions(o.Desired),
 		completion: plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey, Ignore: o.Ignore},
 	}
 	for _, object := range o.Desired {
@@ -147,7 +149,7 @@ func (o Request) complete(ctx context.Context, kinds *discovery.Cache, in *plan.
 type completing struct {
 	observing   Request
 	kinds       *discovery.Cache
-	definitions map[schema.GroupKind]plan.Definition
+	definitions map[schema.GroupKind]crds.Definition
 	completion  plan.Completion
 }
 
@@ -175,7 +177,7 @@ func (c completing) object(ctx context.Context, object *unstructured.Unstructure
 	case errors.As(err, &costly):
 		return plan.Object{}, false, err // it is about all objects
 	case err != nil:
-		in.Invalid = append(in.Invalid, plan.Violation{Rule: plan.Invalid, Object: id, Message: err.Error()})
+		in.Invalid = append(in.Invalid, violation.Violation{Rule: violation.Invalid, Object: id, Message: err.Error()})
 		return plan.Object{}, false, nil
 	}
 	in.Kinds[gvk.GroupKind()] = kind
@@ -183,13 +185,13 @@ func (c completing) object(ctx context.Context, object *unstructured.Unstructure
 }
 
 // unreachable says why an object could not be read.
-func unreachable(id inventory.ID, err error) plan.Violation {
-	return plan.Violation{Rule: plan.Unreachable, Object: id, Message: fmt.Sprintf("%s cannot be looked at: %s", id, objecterror.OneLine(err.Error()))}
+func unreachable(id inventory.ID, err error) violation.Violation {
+	return violation.Violation{Rule: violation.Unreachable, Object: id, Message: fmt.Sprintf("%s cannot be looked at: %s", id, objecterror.OneLine(err.Error()))}
 }
 
-func findKind(ctx context.Context, kinds *discovery.Cache, definitions map[schema.GroupKind]plan.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {
+func findKind(ctx context.Context, kinds *discovery.Cache, definitions map[schema.GroupKind]crds.Definition, gvk schema.GroupVersionKind) (plan.Kind, error) {
 	if definition, found := definitions[gvk.GroupKind()]; found {
-		kind, served := definition.Kind(gvk.Version)
+		kind, served := plan.KindOf(definition, gvk.Version)
 		if !served {
 			return plan.Kind{}, &discovery.NoKindError{Kind: gvk, Served: definition.Served}
 		}
@@ -260,7 +262,7 @@ func previousKind(ctx context.Context, client *tenant.Client, previous inventory
 		return plan.Kind{}, err
 	}
 	for _, entry := range previous.Entries {
-		if !plan.IsDefinition(entry.ID) || !strings.HasSuffix(entry.Name, "."+kind.Group) {
+		if !crds.IsCRD(entry.ID) || !strings.HasSuffix(entry.Name, "."+kind.Group) {
 			continue
 		}
 		crd, err := client.Get(ctx, tenant.Ref{Resource: crds.Resource, Name: entry.Name})
@@ -270,9 +272,9 @@ func previousKind(ctx context.Context, client *tenant.Client, previous inventory
 		case err != nil:
 			return plan.Kind{}, err
 		}
-		definition, found := plan.Definitions([]*unstructured.Unstructured{crd})[kind]
+		definition, found := crds.Definitions([]*unstructured.Unstructured{crd})[kind]
 		if found && len(definition.Served) > 0 {
-			of, _ := definition.Kind(definition.Served[0])
+			of, _ := plan.KindOf(definition, definition.Served[0])
 			return of, nil
 		}
 	}

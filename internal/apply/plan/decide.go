@@ -7,11 +7,12 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // decide returns the action for one desired object that was read, or the violation that
 // forbids it.
-func (in Input) decide(object Object) (Action, *Violation) {
+func (in Input) decide(object Object) (Action, *violation.Violation) {
 	entry, listed := in.Previous.Get(object.ID)
 	action := Action{Object: object, Previous: entry}
 	live, exists := in.Live[object.ID]
@@ -35,7 +36,7 @@ func (in Input) decide(object Object) (Action, *Violation) {
 	}
 	claim := in.claim(entry, live)
 	if claim == ownership.Foreign {
-		collision := Collides(live, object.ID, in.Owner)
+		collision := violation.Collides(live, object.ID, in.Owner)
 		return Action{}, &collision
 	}
 	action.Verb, action.Reason = compare(object, entry, live)
@@ -49,8 +50,8 @@ func (in Input) decide(object Object) (Action, *Violation) {
 }
 
 // forbids returns the violation that forbids any action on an object; nil for most.
-func (in Input) forbids(object Object, entry inventory.Entry, live ownership.Live) *Violation {
-	if forbidden := in.Lineage.forbids(object.ID, live); forbidden != nil {
+func (in Input) forbids(object Object, entry inventory.Entry, live ownership.Live) *violation.Violation {
+	if forbidden := in.Lineage.Forbids(object.ID, live); forbidden != nil {
 		return forbidden
 	}
 	return in.guards(object, in.claim(entry, live))
@@ -95,4 +96,16 @@ func compare(object Object, entry inventory.Entry, live ownership.Live) (Verb, s
 		return Settle, "it was written or recreated"
 	}
 	return Unchanged, ""
+}
+
+// claim is ClaimOf for an object that the inventory may list: an object that we applied is ours
+// whatever is left on it, unless another deployment really owns it, or it is another
+// object: another client created one with another UID in place of ours.
+func (in Input) claim(entry inventory.Entry, live ownership.Live) ownership.Claim {
+	claim := live.ClaimOf(in.Owner, in.Protection)
+	marked := live.Orphaned && claim == ownership.Adoptable
+	if entry.Confirmed() && !marked && live.TakenBy(in.Owner).IsZero() && (entry.Seen.SameObject(live.Seen) || live.Traced(in.Owner)) {
+		return ownership.Owned
+	}
+	return claim
 }

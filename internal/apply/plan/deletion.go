@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
@@ -76,7 +77,7 @@ func deletions(in Input, entries inventory.Inventory, removal bool) []DeletionSt
 	lowest := ownership.FarthestPhase
 	for _, entry := range entries.Entries {
 		kind := in.Kinds[entry.GroupKind()]
-		if kind.Definition == "" && in.Previous.Has(definitionID(kind.Resource.GroupResource())) {
+		if kind.Definition == "" && in.Previous.Has(crds.IDOfCRD(kind.Resource.GroupResource())) {
 			kind.Definition = kind.Resource.GroupResource().String()
 		}
 		deletion := in.decideDeletion(entry, removal)
@@ -172,21 +173,21 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 		return Deletion{How: Await, Reason: ownership.BeingDeleted(live), Live: live}
 	}
 	deletion := in.ending(entry.ID, live, removal)
-	deletion.Live, deletion.First = live, in.Pruning.first(live.Ending)
+	deletion.Live, deletion.First = live, in.Pruning.RemovesFirst(live.Ending)
 	return deletion
 }
 
 // ending is the part of decideDeletion about objects that we own.
 func (in Input) ending(id inventory.ID, live ownership.Live, removal bool) Deletion {
-	kept := in.Pruning.kept(removal, live.Ending)
+	kept := in.Pruning.Kept(removal, live.Ending)
 	switch {
 	case live.GuardedNamespace(id) != "":
 		return Deletion{How: Release, Reason: "is kept for its label " + live.GuardedNamespace(id) + ", which no bundle removes", Whole: removal && in.Pruning.Orphan}
 	case kept != "":
 		return Deletion{How: Release, Reason: kept, Whole: removal && in.Pruning.Orphan}
-	case IsDefinition(id) && in.Pruning.Definitions:
+	case crds.IsCRD(id) && in.Pruning.Definitions:
 		return Deletion{How: DeleteUnused, Reason: "is deleted when no resource of its kind is left"}
-	case IsDefinition(id):
+	case crds.IsCRD(id):
 		return Deletion{How: Release, Reason: "is kept with the resources of its kind"}
 	case ownership.IsNamespace(id):
 		return Deletion{How: DeleteEmpty, Reason: "is deleted when nothing else lives in it"}

@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // guardLabels are the labels that no bundle removes.
@@ -72,7 +73,7 @@ func TestT24WhatNoBundleMayDo(t *testing.T) {
 						refused = refused || tc.live != nil && tc.live.GuardedNamespace(tc.id) != "" // hooks are deleted
 					}
 					p := plan.Make(in)
-					if got := len(p.Violations) == 1 && p.Violations[0].Rule == plan.Guarded; got != refused || !got && len(p.Violations) > 0 {
+					if got := len(p.Violations) == 1 && p.Violations[0].Rule == violation.Guarded; got != refused || !got && len(p.Violations) > 0 {
 						t.Errorf("%s (as a hook: %v): violations %v", tc.reason, hook, p.Violations)
 					}
 				}
@@ -123,7 +124,7 @@ func TestT28PodSecurityLabelsTakeConsent(t *testing.T) {
 			in.Desired, in.Hooks = nil, []plan.HookObject{{Object: object}}
 		}
 		p := plan.Make(in)
-		if got := len(p.Violations) == 1 && p.Violations[0].Rule == plan.Guarded; got != tc.refused || !got && len(p.Violations) > 0 {
+		if got := len(p.Violations) == 1 && p.Violations[0].Rule == violation.Guarded; got != tc.refused || !got && len(p.Violations) > 0 {
 			t.Errorf("%s: %v", name, p.Violations)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 )
 
 // prune adds to the plan the removal of objects that the bundle does not contain any more.
@@ -19,9 +20,9 @@ func (p *Plan) prune(in Input, wanted inventory.Inventory) {
 	}
 	stages := deletions(in, in.Previous.Minus(wanted), false)
 	count, of := in.counted(stages, wanted)
-	if limit := in.Pruning.Limit; limit != nil && limit.exceeded(count, of) {
-		p.Held = &Held{Count: count, Of: of, Limit: *limit}
-		stages = p.Held.hold(stages, in.Previous)
+	if limit := in.Pruning.Limit; limit != nil && limit.Exceeded(count, of) {
+		p.Held = &pruning.Held{Count: count, Of: of, Limit: *limit}
+		stages = hold(p.Held, stages, in.Previous)
 	}
 	p.Inventory = in.Previous.Union(wanted).With(slices.Concat(in.remarked(wanted), in.leaving(stages), runOnce(wanted))...)
 	p.PruneFirst, p.Prune = split(stages)
@@ -64,7 +65,7 @@ func counts(entry inventory.Entry) bool { return entry.Mark == "" && !IsAccess(e
 
 // hold moves the objects that would be deleted or released from the stages to the held ones,
 // unless that was allowed before.
-func (h *Held) hold(stages []DeletionStage, previous inventory.Inventory) []DeletionStage {
+func hold(h *pruning.Held, stages []DeletionStage, previous inventory.Inventory) []DeletionStage {
 	var left []DeletionStage
 	for _, stage := range stages {
 		stage.Deletions = slices.DeleteFunc(slices.Clone(stage.Deletions), func(deletion Deletion) bool {

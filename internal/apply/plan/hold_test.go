@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 )
 
 // installed is an input with an inventory of so many ConfigMaps, all of them ours.
@@ -47,11 +48,11 @@ func mark(in *plan.Input, mark inventory.Mark, from, to int) {
 
 // How much an upgrade may delete at once.
 func TestPruneLimit(t *testing.T) {
-	percent := func(n int) *plan.Limit { return &plan.Limit{Most: n, Percent: true} }
+	percent := func(n int) *pruning.Limit { return &pruning.Limit{Most: n, Percent: true} }
 	tests := map[string]struct {
 		reason        string
 		before, after int
-		limit         *plan.Limit
+		limit         *pruning.Limit
 		change        func(*plan.Input)
 		held          int // objects; 0: nothing is held
 	}{
@@ -62,8 +63,8 @@ func TestPruneLimit(t *testing.T) {
 		"all but nothing": {"0 % allows fewer than five deletions", 20, 16, percent(0), nil, 0},
 		"nothing":         {"", 20, 15, percent(0), nil, 5},
 		"anything":        {"", 20, 1, percent(100), nil, 0},
-		"a number":        {"", 20, 13, &plan.Limit{Most: 7}, nil, 0},
-		"another number":  {"", 20, 12, &plan.Limit{Most: 7}, nil, 8},
+		"a number":        {"", 20, 13, &pruning.Limit{Most: 7}, nil, 0},
+		"another number":  {"", 20, 12, &pruning.Limit{Most: 7}, nil, 8},
 		"no limit":        {"", 20, 1, nil, nil, 0},
 		"renamed": {"each is replaced by one of its kind", 20, 5, percent(50), func(in *plan.Input) {
 			for i := range 15 {
@@ -158,7 +159,7 @@ func pruned(stages []plan.DeletionStage) []inventory.ID {
 // RBAC objects do not count, and are held with the objects that need them.
 func TestPruneLimitHoldsRights(t *testing.T) {
 	in := installed(20)
-	in.Pruning.Limit = &plan.Limit{Most: 50, Percent: true}
+	in.Pruning.Limit = &pruning.Limit{Most: 50, Percent: true}
 	for i := range 30 {
 		id := inventory.ID{Group: "rbac.authorization.k8s.io", Kind: "Role", Namespace: "shop", Name: fmt.Sprint("r", i)}
 		in.Previous, in.Live[id] = in.Previous.With(confirmed(id)), ours()
@@ -177,7 +178,7 @@ func TestPruneLimitHoldsRights(t *testing.T) {
 // meanwhile; an object that comes back into the bundle counts again.
 func TestPruneIsCountedOnce(t *testing.T) {
 	in := installed(20)
-	in.Pruning.Limit = &plan.Limit{Most: 50, Percent: true}
+	in.Pruning.Limit = &pruning.Limit{Most: 50, Percent: true}
 	keep(&in, 5)
 	for i := range 12 { // renamed
 		in.Desired = append(in.Desired, desired(configMap(100+i), ""))
@@ -211,27 +212,27 @@ func TestEndings(t *testing.T) {
 		reason         string
 		id             inventory.ID
 		annotations    map[string]string
-		pruning        plan.Pruning
+		pruning        pruning.Policy
 		prune, removal plan.How
 		first          bool
 	}{
-		"plain":             {"", one, nil, plan.Pruning{}, plan.Delete, plan.Delete, false},
-		"pruning is off":    {"a removal deletes nevertheless", one, nil, plan.Pruning{Disabled: true}, plan.Release, plan.Delete, false},
-		"all are orphaned":  {"pruning deletes nevertheless", one, nil, plan.Pruning{Orphan: true}, plan.Delete, plan.Release, false},
-		"not pruned":        {"", one, map[string]string{"satchel.dev/prune": "Disabled"}, plan.Pruning{}, plan.Release, plan.Delete, false},
-		"misspelt":          {"a slip costs no data", one, map[string]string{"satchel.dev/prune": "false"}, plan.Pruning{}, plan.Release, plan.Delete, false},
-		"pruned":            {"", one, map[string]string{"satchel.dev/prune": "enabled"}, plan.Pruning{}, plan.Delete, plan.Delete, false},
-		"kept":              {"", one, map[string]string{"satchel.dev/deletion-policy": "Orphan"}, plan.Pruning{}, plan.Release, plan.Release, false},
-		"kept, misspelt":    {"", one, map[string]string{"satchel.dev/deletion-policy": "keep"}, plan.Pruning{}, plan.Release, plan.Release, false},
-		"not kept":          {"nothing is deleted for an annotation", one, map[string]string{"satchel.dev/deletion-policy": "Delete"}, plan.Pruning{Orphan: true}, plan.Delete, plan.Release, false},
-		"kept by Helm":      {"as its own annotation", one, map[string]string{"helm.sh/resource-policy": "keep"}, plan.Pruning{}, plan.Release, plan.Release, false},
-		"first":             {"", one, nil, plan.Pruning{First: true}, plan.Delete, plan.Delete, true},
-		"first by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "BeforeApply"}, plan.Pruning{}, plan.Delete, plan.Delete, true},
-		"later by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "AfterHealthy"}, plan.Pruning{First: true}, plan.Delete, plan.Delete, false},
-		"CRD":               {"", crd, nil, plan.Pruning{}, plan.Release, plan.Release, false},
-		"CRD, asked for":    {"", crd, nil, plan.Pruning{Definitions: true}, plan.DeleteUnused, plan.DeleteUnused, false},
-		"CRD, and all stay": {"", crd, nil, plan.Pruning{Definitions: true, Orphan: true}, plan.DeleteUnused, plan.Release, false},
-		"CRD, kept":         {"", crd, map[string]string{"satchel.dev/deletion-policy": "Orphan"}, plan.Pruning{Definitions: true}, plan.Release, plan.Release, false},
+		"plain":             {"", one, nil, pruning.Policy{}, plan.Delete, plan.Delete, false},
+		"pruning is off":    {"a removal deletes nevertheless", one, nil, pruning.Policy{Disabled: true}, plan.Release, plan.Delete, false},
+		"all are orphaned":  {"pruning deletes nevertheless", one, nil, pruning.Policy{Orphan: true}, plan.Delete, plan.Release, false},
+		"not pruned":        {"", one, map[string]string{"satchel.dev/prune": "Disabled"}, pruning.Policy{}, plan.Release, plan.Delete, false},
+		"misspelt":          {"a slip costs no data", one, map[string]string{"satchel.dev/prune": "false"}, pruning.Policy{}, plan.Release, plan.Delete, false},
+		"pruned":            {"", one, map[string]string{"satchel.dev/prune": "enabled"}, pruning.Policy{}, plan.Delete, plan.Delete, false},
+		"kept":              {"", one, map[string]string{"satchel.dev/deletion-policy": "Orphan"}, pruning.Policy{}, plan.Release, plan.Release, false},
+		"kept, misspelt":    {"", one, map[string]string{"satchel.dev/deletion-policy": "keep"}, pruning.Policy{}, plan.Release, plan.Release, false},
+		"not kept":          {"nothing is deleted for an annotation", one, map[string]string{"satchel.dev/deletion-policy": "Delete"}, pruning.Policy{Orphan: true}, plan.Delete, plan.Release, false},
+		"kept by Helm":      {"as its own annotation", one, map[string]string{"helm.sh/resource-policy": "keep"}, pruning.Policy{}, plan.Release, plan.Release, false},
+		"first":             {"", one, nil, pruning.Policy{First: true}, plan.Delete, plan.Delete, true},
+		"first by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "BeforeApply"}, pruning.Policy{}, plan.Delete, plan.Delete, true},
+		"later by itself":   {"", one, map[string]string{"satchel.dev/prune-timing": "AfterHealthy"}, pruning.Policy{First: true}, plan.Delete, plan.Delete, false},
+		"CRD":               {"", crd, nil, pruning.Policy{}, plan.Release, plan.Release, false},
+		"CRD, asked for":    {"", crd, nil, pruning.Policy{Definitions: true}, plan.DeleteUnused, plan.DeleteUnused, false},
+		"CRD, and all stay": {"", crd, nil, pruning.Policy{Definitions: true, Orphan: true}, plan.DeleteUnused, plan.Release, false},
+		"CRD, kept":         {"", crd, map[string]string{"satchel.dev/deletion-policy": "Orphan"}, pruning.Policy{Definitions: true}, plan.Release, plan.Release, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

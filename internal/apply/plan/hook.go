@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // Events at which hooks run, as Helm names them.
@@ -141,29 +142,29 @@ func (p Plan) First() Operation {
 
 // hooks checks the hooks against the desired and the existing objects, and lists those in
 // the inventory: they are not pruned while the bundle contains them.
-func (in Input) hooks(desired []Object) (listed []inventory.Entry, violations []Violation) {
+func (in Input) hooks(desired []Object) (listed []inventory.Entry, violations []violation.Violation) {
 	objects := map[inventory.ID]bool{}
 	for _, object := range desired {
 		objects[object.ID] = true
 	}
 	for _, hook := range in.Hooks {
 		if objects[hook.ID] {
-			violations = append(violations, Violation{
-				Rule: Duplicate, Object: hook.ID,
+			violations = append(violations, violation.Violation{
+				Rule: violation.Duplicate, Object: hook.ID,
 				Message: fmt.Sprintf("%s is in the bundle as a hook, and as an object", hook.ID),
 				Remedy:  "give one of them another name",
 			})
 			continue
 		}
 		if live, exists := in.Live[hook.ID]; exists {
-			if forbidden := in.Lineage.forbids(hook.ID, live); forbidden != nil {
+			if forbidden := in.Lineage.Forbids(hook.ID, live); forbidden != nil {
 				violations = append(violations, *forbidden)
 				continue
 			}
 			entry, _ := in.Previous.Get(hook.ID)
 			// objects that no bundle may contain are reported by guarded
 			if in.guards(hook.Object, ownership.Owned) == nil && in.claim(entry, live) == ownership.Foreign {
-				violations = append(violations, Collides(live, hook.ID, in.Owner))
+				violations = append(violations, violation.Collides(live, hook.ID, in.Owner))
 				continue
 			}
 		}

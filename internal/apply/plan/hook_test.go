@@ -9,6 +9,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 var job = inventory.ID{Group: "batch", Kind: "Job", Namespace: "shop", Name: "job"}
@@ -70,7 +72,7 @@ func TestHooksInAPlan(t *testing.T) {
 	in := plan.Input{
 		Owner: owner, Desired: []plan.Object{desired(one, "")}, Hooks: []plan.HookObject{hookOf("job", 0, plan.PreInstall)},
 		Previous: inventory.New("target", confirmed(one), listed), Live: map[inventory.ID]ownership.Live{one: ours(), job: ours()},
-		Pruning: plan.Pruning{Limit: &plan.Limit{}},
+		Pruning: pruning.Policy{Limit: &pruning.Limit{}},
 	}
 	p := plan.Make(in)
 	if entry, _ := p.Inventory.Get(job); len(p.Violations) > 0 || len(p.Prune) > 0 || !p.Quiet() || entry != listed {
@@ -87,11 +89,11 @@ func TestHooksInAPlan(t *testing.T) {
 	}
 	in.Hooks = []plan.HookObject{hookOf("job", 0, plan.PreInstall)}
 	in.Previous, in.Live[job] = inventory.New("target", confirmed(one)), ownership.Live{Tool: "Helm release shop/web"}
-	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != plan.Collision {
+	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != violation.Collision {
 		t.Errorf("it is Helm's: %v", p.Violations)
 	}
 	in.Hooks[0].ID = one
-	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != plan.Duplicate {
+	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != violation.Duplicate {
 		t.Errorf("it is an object, too: %v", p.Violations)
 	}
 }

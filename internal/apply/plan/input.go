@@ -8,7 +8,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // Input is everything that a plan depends on.
@@ -24,7 +26,7 @@ type Input struct {
 	// Skipped are objects of optional kinds that are not served: they are left out.
 	Skipped []inventory.ID
 	// Invalid objects could not be completed; the violations say why.
-	Invalid []Violation
+	Invalid []violation.Violation
 
 	// Live holds the existing objects, desired ones and those of the inventory. An object
 	// in none of Live, Unreadable and Unconfirmed does not exist.
@@ -55,10 +57,10 @@ type Input struct {
 	PodSecurity bool
 
 	// Lineage are deployments that must not be among the objects.
-	Lineage Lineage
+	Lineage violation.Lineage
 
 	// Pruning says how objects are deleted or released.
-	Pruning Pruning
+	Pruning pruning.Policy
 
 	// UpgradeSafety says how to handle changes of CRDs that could break their
 	// users. Exempt are the names of CRDs that are not judged.

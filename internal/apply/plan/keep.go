@@ -7,6 +7,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // Keeps tells that a plan brings nothing new: all that it writes was applied before, with
@@ -22,10 +23,10 @@ func (p *Plan) Keeps() bool {
 // each leaves out its object, and the rest is kept. It returns the remaining actions.
 func (p *Plan) leaveOut(actions []Action) []Action {
 	objects, namespaces := map[inventory.ID]bool{}, map[string]bool{}
-	for _, violation := range p.Violations {
-		objects[violation.Object] = true
-		if violation.Rule == NamespaceMissing {
-			namespaces[violation.Object.Name] = true
+	for _, v := range p.Violations {
+		objects[v.Object] = true
+		if v.Rule == violation.NamespaceMissing {
+			namespaces[v.Object.Name] = true
 		}
 	}
 	p.LeftOut, p.Violations = p.Violations, nil

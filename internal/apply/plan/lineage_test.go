@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 func TestLineage(t *testing.T) {
@@ -25,20 +26,20 @@ func TestLineage(t *testing.T) {
 		"itself, ours":    {"labels on it do not matter", deployment, &ownership.Live{UID: "self", Owner: owner, Fields: inventory.Hash{1}}, 0, true},
 		"above":           {"each would wait for the other to go", deployment, &ownership.Live{UID: "parent"}, 1, true},
 		"another":         {"it is its own to bring", deployment, nil, 1, false},
-		"too deep":        {"somewhere it ends", deployment, nil, plan.MostNested, true},
-		"as deep":         {"one less is in order", deployment, nil, plan.MostNested - 1, false},
-		"deep, no matter": {"only deployments bring more", one, nil, plan.MostNested, false},
+		"too deep":        {"somewhere it ends", deployment, nil, violation.MostNested, true},
+		"as deep":         {"one less is in order", deployment, nil, violation.MostNested - 1, false},
+		"deep, no matter": {"only deployments bring more", one, nil, violation.MostNested, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := plan.Input{
 				Owner: owner, Desired: []plan.Object{desired(tc.id, "")}, Protection: ownership.None, Live: map[inventory.ID]ownership.Live{},
-				Lineage: plan.Lineage{Members: map[types.UID]string{"self": "this deployment itself", "parent": "the deployment shop/parent"}, Depth: tc.depth},
+				Lineage: violation.Lineage{Members: map[types.UID]string{"self": "this deployment itself", "parent": "the deployment shop/parent"}, Depth: tc.depth},
 			}
 			if tc.live != nil {
 				in.Live[tc.id] = *tc.live
 			}
 			p := plan.Make(in)
-			if got := len(p.Violations) == 1 && p.Violations[0].Rule == plan.Recursion && len(p.Stages) == 0; got != tc.refused || !got && len(p.Violations) > 0 {
+			if got := len(p.Violations) == 1 && p.Violations[0].Rule == violation.Recursion && len(p.Stages) == 0; got != tc.refused || !got && len(p.Violations) > 0 {
 				t.Errorf("%s: violations %v, stages %v", tc.reason, p.Violations, p.Stages)
 			}
 		})

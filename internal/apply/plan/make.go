@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // Make plans how to make the cluster match the rendered bundle. The same input
@@ -21,7 +22,7 @@ func Make(in Input) Plan {
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
 	plan.Skipped = slices.SortedFunc(slices.Values(in.Skipped), inventory.ID.Compare)
 	if len(in.Desired)+len(in.Hooks)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {
-		plan.Violations = []Violation{emptyRender(in.Previous.Len())}
+		plan.Violations = []violation.Violation{emptyRender(in.Previous.Len())}
 		return plan
 	}
 	desired, duplicates := unique(in.Desired)
@@ -60,7 +61,7 @@ func Make(in Input) Plan {
 	wrong = append(wrong, in.guarded()...)
 	unsafe, warnings := in.upgradeSafety(actions)
 	lacking, lacked := in.requirements()
-	plan.Violations = SortViolations(slices.Concat(plan.Violations, unsafe, lacking, wrong))
+	plan.Violations = violation.SortViolations(slices.Concat(plan.Violations, unsafe, lacking, wrong))
 	if in.Keeping {
 		actions = plan.leaveOut(actions)
 	}
@@ -89,24 +90,24 @@ func (in Input) left() []inventory.Entry {
 	return entries
 }
 
-func emptyRender(listed int) Violation {
-	return Violation{
-		Rule:    EmptyRender,
+func emptyRender(listed int) violation.Violation {
+	return violation.Violation{
+		Rule:    violation.EmptyRender,
 		Message: fmt.Sprintf("the bundle renders no object; nothing is pruned of the %d that are installed", listed),
 		Remedy:  "check path and format, or delete the BundleDeployment to remove what it installed",
 	}
 }
 
 // unique sorts the objects by identity and reports those given more than once.
-func unique(objects []Object) ([]Object, []Violation) {
+func unique(objects []Object) ([]Object, []violation.Violation) {
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b Object) int { return a.Compare(b.ID) })
 	var kept []Object
-	var violations []Violation
+	var violations []violation.Violation
 	for i, object := range sorted {
 		if i > 0 && sorted[i-1].ID == object.ID {
-			violations = append(violations, Violation{
-				Rule: Duplicate, Object: object.ID,
+			violations = append(violations, violation.Violation{
+				Rule: violation.Duplicate, Object: object.ID,
 				Message: fmt.Sprintf("%s is in the bundle more than once", object.ID),
 				Remedy:  "keep one",
 			})
@@ -138,8 +139,8 @@ func (in Input) absent(desired []Object) []string {
 }
 
 // missing reports missing kinds and namespaces of the desired objects.
-func (in Input) missing(desired []Object) []Violation {
-	var violations []Violation
+func (in Input) missing(desired []Object) []violation.Violation {
+	var violations []violation.Violation
 	for _, kind := range in.Missing {
 		violations = append(violations, kind.violation())
 	}
@@ -152,14 +153,14 @@ func (in Input) missing(desired []Object) []Violation {
 	for name, presence := range in.Namespaces {
 		switch {
 		case presence == Terminating:
-			violations = append(violations, Violation{
-				Rule: NamespaceMissing, Object: inventory.ID{Kind: "Namespace", Name: name},
+			violations = append(violations, violation.Violation{
+				Rule: violation.NamespaceMissing, Object: inventory.ID{Kind: "Namespace", Name: name},
 				Message: fmt.Sprintf("namespace %q is being deleted", name),
 				Remedy:  "wait until it is gone and create it again, or install elsewhere",
 			})
 		case presence == Absent && !brought[name]:
-			violations = append(violations, Violation{
-				Rule: NamespaceMissing, Object: inventory.ID{Kind: "Namespace", Name: name},
+			violations = append(violations, violation.Violation{
+				Rule: violation.NamespaceMissing, Object: inventory.ID{Kind: "Namespace", Name: name},
 				Message: fmt.Sprintf("namespace %q does not exist", name),
 				Remedy:  "create it, or set spec.createNamespace when it is the install namespace",
 			})
@@ -168,10 +169,10 @@ func (in Input) missing(desired []Object) []Violation {
 	return violations
 }
 
-func (m MissingKind) violation() Violation {
+func (m MissingKind) violation() violation.Violation {
 	kind := schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}
-	violation := Violation{
-		Rule: KindMissing, Object: m.ID,
+	violation := violation.Violation{
+		Rule: violation.KindMissing, Object: m.ID,
 		Message: fmt.Sprintf("%s: the cluster does not know kind %s of %s", m.ID, kind.Kind, kind.GroupVersion()),
 		Remedy:  fmt.Sprintf("install the CRD that defines %s in group %q first", kind.Kind, kind.Group),
 	}

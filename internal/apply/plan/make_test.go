@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 var (
@@ -102,7 +103,7 @@ func TestDecideDesired(t *testing.T) {
 			}
 			p := plan.Make(in)
 			if tc.want == "" {
-				if len(p.Violations) != 1 || p.Violations[0].Rule != plan.Collision || len(p.Stages) != 0 {
+				if len(p.Violations) != 1 || p.Violations[0].Rule != violation.Collision || len(p.Stages) != 0 {
 					t.Fatalf("%s: got %s, violations %v", tc.reason, p.Summary(), p.Violations)
 				}
 			} else if p.Count(tc.want) != 1 || len(p.Violations) != 0 {

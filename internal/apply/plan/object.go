@@ -5,10 +5,12 @@ package plan
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
@@ -148,4 +150,13 @@ func foldStringData(object *unstructured.Unstructured) error {
 		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
 	return nil
+}
+
+// KindOf returns how the CRD will serve a version; false when it does not.
+func KindOf(d crds.Definition, version string) (Kind, bool) {
+	return Kind{
+		Resource:   schema.GroupVersionResource{Group: d.Group, Version: version, Resource: d.Plural},
+		Namespaced: d.Namespaced,
+		Definition: d.Name,
+	}, slices.Contains(d.Served, version)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
@@ -119,14 +120,14 @@ spec:
   versions: [{name: v1, served: true}, {name: v1alpha1, served: false}, nonsense]
 `)
 	broken := parse(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: 7}`)
-	found := plan.Definitions([]*unstructured.Unstructured{broken, crd})
+	found := crds.Definitions([]*unstructured.Unstructured{broken, crd})
 	definition := found[schema.GroupKind{Group: "example.org", Kind: "Widget"}]
-	kind, served := definition.Kind("v1")
+	kind, served := plan.KindOf(definition, "v1")
 	want := plan.Kind{Resource: schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}, Namespaced: true, Definition: "widgets.example.org"}
 	if diff := cmp.Diff(want, kind); diff != "" || !served {
 		t.Errorf("served %t (-want +got):\n%s", served, diff)
 	}
-	if _, served := definition.Kind("v1alpha1"); served {
+	if _, served := plan.KindOf(definition, "v1alpha1"); served {
 		t.Error("a version that is not served is offered")
 	}
 }
@@ -159,7 +160,7 @@ func TestT7DefinitionsOfOtherPlaces(t *testing.T) {
 			spec["group"], spec["versions"] = tc.group, []any{map[string]any{"name": tc.version, "served": true}}
 			names, _ := spec["names"].(map[string]any)
 			names["plural"] = tc.plural
-			if found := plan.Definitions([]*unstructured.Unstructured{crd}); (len(found) == 1) != tc.good {
+			if found := crds.Definitions([]*unstructured.Unstructured{crd}); (len(found) == 1) != tc.good {
 				t.Errorf("%s: got %v", tc.reason, found)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 var kindsInOrder = []struct {
@@ -131,7 +132,7 @@ func TestDeletionsByPhase(t *testing.T) {
 func TestEmptyRenderPrunesNothing(t *testing.T) {
 	in := plan.Input{Owner: owner, Previous: inventory.New("target", confirmed(one)), Live: map[inventory.ID]ownership.Live{one: ours()}}
 	p := plan.Make(in)
-	if len(p.Violations) != 1 || p.Violations[0].Rule != plan.EmptyRender || len(p.Prune) != 0 || p.Inventory.Len() != 1 {
+	if len(p.Violations) != 1 || p.Violations[0].Rule != violation.EmptyRender || len(p.Prune) != 0 || p.Inventory.Len() != 1 {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -143,18 +144,18 @@ func TestNamespaces(t *testing.T) {
 		presence plan.Presence
 		bundle   bool
 		create   string
-		want     []plan.Rule
+		want     []violation.Rule
 		actions  int
 	}{
 		"present":               {presence: plan.Present, actions: 1},
 		"unknown":               {presence: plan.Unknown, actions: 1},
-		"absent":                {presence: plan.Absent, want: []plan.Rule{plan.NamespaceMissing}, actions: 1},
+		"absent":                {presence: plan.Absent, want: []violation.Rule{violation.NamespaceMissing}, actions: 1},
 		"absent, in the bundle": {presence: plan.Absent, bundle: true, actions: 2},
 		"absent, created":       {presence: plan.Absent, create: "shop", actions: 2},
 		"present, created":      {presence: plan.Present, create: "shop", actions: 1},
 		"both":                  {presence: plan.Absent, bundle: true, create: "shop", actions: 2},
-		"another is created":    {presence: plan.Absent, create: "else", want: []plan.Rule{plan.NamespaceMissing}, actions: 1},
-		"terminating":           {presence: plan.Terminating, create: "shop", want: []plan.Rule{plan.NamespaceMissing}, actions: 1},
+		"another is created":    {presence: plan.Absent, create: "else", want: []violation.Rule{violation.NamespaceMissing}, actions: 1},
+		"terminating":           {presence: plan.Terminating, create: "shop", want: []violation.Rule{violation.NamespaceMissing}, actions: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +167,7 @@ func TestNamespaces(t *testing.T) {
 				in.Desired = append(in.Desired, desired(namespace, ""))
 			}
 			p := plan.Make(in)
-			var rules []plan.Rule
+			var rules []violation.Rule
 			for _, violation := range p.Violations {
 				rules = append(rules, violation.Rule)
 			}
@@ -201,7 +202,7 @@ func TestPlanIsComplete(t *testing.T) {
 		for _, object := range p.Unreadable {
 			handled[object.ID]++
 		}
-		if said := slices.ContainsFunc(p.Violations, func(v plan.Violation) bool { return v.Rule == plan.PermissionMissing }); said != (len(p.Unreadable) > 0) {
+		if said := slices.ContainsFunc(p.Violations, func(v violation.Violation) bool { return v.Rule == violation.PermissionMissing }); said != (len(p.Unreadable) > 0) {
 			t.Fatalf("seed %d: %d objects cannot be looked at, and the violations are %v", seed, len(p.Unreadable), p.Violations)
 		}
 		for _, stage := range p.Prune {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // Which objects may be adopted: a letter for each of Prevent, IfUnmanaged and None;
@@ -64,7 +64,7 @@ func TestCollisionSaysTheWayOut(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := plan.Collides(tc.live, one, owner).String()
+			got := violation.Collides(tc.live, one, owner).String()
 			if !strings.Contains(got, tc.want) || strings.Contains(got, tc.not) {
 				t.Error(got)
 			}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // Verb is the kind of an action.
@@ -92,9 +94,9 @@ type Plan struct {
 	// any more: the former are removed before the stages, the latter after health.
 	PruneFirst, Prune []DeletionStage
 	// Held is what is left out of these because of the limit; nil: nothing.
-	Held *Held
+	Held *pruning.Held
 	// Pruning says how objects are deleted or released, in the end.
-	Pruning Pruning
+	Pruning pruning.Policy
 	// Unreadable are desired objects that the account may not read; they are also among
 	// the violations.
 	Unreadable []Object
@@ -105,9 +107,9 @@ type Plan struct {
 	Absent []string
 	// LeftOut are, of a plan that only keeps what is applied, the objects that cannot be
 	// kept, and why: no action is planned for them. Sorted.
-	LeftOut []Violation
+	LeftOut []violation.Violation
 	// Violations are the reasons why the plan must not be executed. Sorted.
-	Violations []Violation
+	Violations []violation.Violation
 	// Warnings are for users, and refuse nothing. Sorted.
 	Warnings []string
 	// Inventory is the previous one together with what is planned. It must be
@@ -192,7 +194,7 @@ func (p Plan) Summary() string {
 		{p.Count(Repair), "to repair"},
 		{p.Count(Settle), "to check"},
 		{p.Deletions(), "to delete"},
-		{p.Held.len(), "to delete, which is held"},
+		{p.Held.Len(), "to delete, which is held"},
 		{p.Count(Wait), "being deleted"},
 	}
 	var words []string

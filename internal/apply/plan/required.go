@@ -9,8 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // ToAsk returns the kinds that the requirements are about, and whether they are about
@@ -36,7 +38,7 @@ func (in Input) ToAsk() (kinds []schema.GroupVersionKind, version bool) {
 }
 
 // requirements turns unmet requirements into violations, or into warnings.
-func (in Input) requirements() ([]Violation, []string) {
+func (in Input) requirements() ([]violation.Violation, []string) {
 	if !in.RequirementsPolicy.on() {
 		return nil, nil
 	}
@@ -44,7 +46,7 @@ func (in Input) requirements() ([]Violation, []string) {
 	for _, missing := range in.Missing {
 		reported[missing.GroupKind()] = true
 	}
-	var violations []Violation
+	var violations []violation.Violation
 	var warnings []string
 	for _, r := range in.Requirements {
 		if in.Facts.Met(r) || len(r.Of) == 0 && r.GVK.Kind != "" && reported[r.GVK.GroupKind()] {
@@ -61,12 +63,12 @@ func (in Input) requirements() ([]Violation, []string) {
 }
 
 // unmet is the violation for a requirement that the cluster does not meet.
-func unmet(f requirement.Facts, r requirement.Requirement) Violation {
+func unmet(f requirement.Facts, r requirement.Requirement) violation.Violation {
 	const orWarn = "set spec.registryV1.requirements to Warn"
-	violation := Violation{Rule: RequirementMissing}
+	violation := violation.Violation{Rule: violation.RequirementMissing}
 	switch r.Kind {
 	case requirement.RequireCRD:
-		violation.Object = inventory.ID{Group: definitionGroup, Kind: definitionKind, Name: r.Name}
+		violation.Object = inventory.ID{Group: crds.DefinitionGroup, Kind: crds.DefinitionKind, Name: r.Name}
 		violation.Message = fmt.Sprintf("the bundle needs the CustomResourceDefinition %s, and the cluster does not know kind %s of %s", r.Name, r.GVK.Kind, requirement.KindGroup(r.GVK))
 		violation.Remedy = fmt.Sprintf("install what brings it for group %q, or, where the operator does without, %s", r.GVK.Group, orWarn)
 	case requirement.RequireAPI, requirement.RequireGVK:

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 var (
@@ -92,7 +93,7 @@ func TestRequirements(t *testing.T) {
 				}
 				return
 			}
-			if len(p.Violations) != 1 || p.Violations[0].Rule != plan.RequirementMissing || p.Violations[0].Remedy == "" {
+			if len(p.Violations) != 1 || p.Violations[0].Rule != violation.RequirementMissing || p.Violations[0].Remedy == "" {
 				t.Fatalf("%s: violations %v", tt.reason, p.Violations)
 			}
 			for _, words := range tt.want {
@@ -129,7 +130,7 @@ func TestRequirementIsNotReportedTwice(t *testing.T) {
 		Missing:            []plan.MissingKind{{ID: inventory.ID{Group: etcd.Group, Kind: etcd.Kind, Namespace: "shop", Name: "store"}, Version: "v1"}},
 		RequirementsPolicy: plan.Enforce, Requirements: []requirement.Requirement{etcdCRD},
 	}
-	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != plan.KindMissing {
+	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != violation.KindMissing {
 		t.Errorf("violations %v", p.Violations)
 	}
 }

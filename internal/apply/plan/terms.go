@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 )
 
 // Terms are the settings, beside the content, that decide what a plan does: the account, the target,
@@ -21,7 +22,7 @@ type Terms struct {
 	KubeConfig       string
 	Target           string
 	CreateNamespace  bool
-	Pruning          Pruning
+	Pruning          pruning.Policy
 	Protection       ownership.Protection
 	Recreate         bool
 	UpgradeSafety    Enforcement

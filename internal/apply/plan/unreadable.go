@@ -5,6 +5,8 @@ package plan
 import (
 	"fmt"
 	"slices"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // unreadable are the desired objects that the account may not read.
@@ -16,11 +18,11 @@ func (in Input) unreadable(desired []Object) []Object {
 }
 
 // unseenEach returns a violation for each object that could not be read.
-func (in Input) unseenEach(objects []Object) []Violation {
-	violations := make([]Violation, 0, len(objects))
+func (in Input) unseenEach(objects []Object) []violation.Violation {
+	violations := make([]violation.Violation, 0, len(objects))
 	for _, object := range objects {
-		violations = append(violations, Violation{
-			Rule: PermissionMissing, Object: object.ID,
+		violations = append(violations, violation.Violation{
+			Rule: violation.PermissionMissing, Object: object.ID,
 			Message: fmt.Sprintf("%s cannot be looked at: %s", object.ID, in.Unreadable[object.ID]),
 		})
 	}
@@ -29,7 +31,7 @@ func (in Input) unseenEach(objects []Object) []Violation {
 
 // unseen forbids a plan with unreadable objects. It is one violation for
 // all of them: the preflight reports the missing permissions together with all others.
-func unseen(objects []Object) []Violation {
+func unseen(objects []Object) []violation.Violation {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -37,8 +39,8 @@ func unseen(objects []Object) []Violation {
 	if more := len(objects) - 1; more > 0 {
 		what = fmt.Sprintf("%s and %d more", what, more)
 	}
-	return []Violation{{
-		Rule:    PermissionMissing,
+	return []violation.Violation{{
+		Rule:    violation.PermissionMissing,
 		Message: "the account may not look at " + what,
 		Remedy:  "grant it permission to get them",
 	}}

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // AnnotationUpgradeSafety on a CRD of the bundle exempts it from being judged when
@@ -25,7 +27,7 @@ func (in Input) ToJudge() []Object {
 	desired, _ := unique(in.Desired)
 	var judged []Object
 	for _, object := range desired {
-		if !IsDefinition(object.ID) || in.exempts(object) {
+		if !crds.IsCRD(object.ID) || in.exempts(object) {
 			continue
 		}
 		if action, violation := in.decide(object); violation == nil && action.Alters() {
@@ -44,17 +46,17 @@ func (in Input) exempted(object Object) bool { return slices.Contains(in.Exempt,
 
 // exemptsItself tells whether the bundle exempts its own CRD.
 func exemptsItself(object Object) bool {
-	return IsDefinition(object.ID) && object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(EnforcementNone)
+	return crds.IsCRD(object.ID) && object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(EnforcementNone)
 }
 
 // upgradeSafety turns the judgements into violations, or into warnings. A change that only
 // alters a meaning is always a warning, and so is an exemption by the bundle
 // itself: the user who installs it must know.
-func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
+func (in Input) upgradeSafety(actions []Action) ([]violation.Violation, []string) {
 	if !in.UpgradeSafety.on() {
 		return nil, nil
 	}
-	var violations []Violation
+	var violations []violation.Violation
 	var warnings []string
 	for _, action := range actions {
 		judgement := in.Judgements[action.ID]
@@ -75,8 +77,8 @@ func (in Input) upgradeSafety(actions []Action) ([]Violation, []string) {
 }
 
 // unsafe is the violation for an unsafe change; nil when it is safe.
-func unsafe(id inventory.ID, judgement crdsafety.Judgement) *Violation {
-	violation := Violation{Rule: CRDUnsafe, Object: id}
+func unsafe(id inventory.ID, judgement crdsafety.Judgement) *violation.Violation {
+	violation := violation.Violation{Rule: violation.CRDUnsafe, Object: id}
 	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: None; or set spec.crds.upgradeSafety to Warn",
 		id.Name, AnnotationUpgradeSafety)
 	switch {

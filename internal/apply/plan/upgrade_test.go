@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 var gadgets = inventory.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "gadgets.example.org"}
@@ -76,7 +77,7 @@ func TestUpgradeSafety(t *testing.T) {
 	}
 	breaking := crdsafety.Judgement{Breaking: []crdsafety.Change{{Version: "v1", Path: ".spec.size", What: "field removed"}}}
 	refused := judged(plan.Enforce, breaking)
-	if len(refused.Violations) != 1 || refused.Violations[0].Rule != plan.CRDUnsafe || len(refused.Warnings) != 0 {
+	if len(refused.Violations) != 1 || refused.Violations[0].Rule != violation.CRDUnsafe || len(refused.Warnings) != 0 {
 		t.Fatalf("violations %v, warnings %v", refused.Violations, refused.Warnings)
 	}
 	text := refused.Violations[0].String()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
@@ -18,7 +19,7 @@ import (
 // namespace, so that all of it fits into a condition: the permissions for the objects, those that
 // its roles grant, and those that stand in for unknown rules. Beyond mostNamespacesNamed, one
 // violation summarizes the other namespaces.
-func missingPermissions(missing rights.Missing, id tenant.Identity) []plan.Violation {
+func missingPermissions(missing rights.Missing, id tenant.Identity) []violation.Violation {
 	objects := missingByNamespace{}
 	granted := missingByNamespace{}
 	instead := missingByNamespace{}
@@ -63,11 +64,11 @@ func (l missingByNamespace) add(namespace string, missing missingFor) {
 // has no room for more.
 const mostNamespacesNamed = 50
 
-func (l missingByNamespace) violations(what, remedy string, id tenant.Identity) []plan.Violation {
-	var found []plan.Violation
+func (l missingByNamespace) violations(what, remedy string, id tenant.Identity) []violation.Violation {
+	var found []violation.Violation
 	add := func(place, where, words, by string) {
-		found = append(found, plan.Violation{
-			Rule: plan.PermissionMissing, Object: l[place][0].object,
+		found = append(found, violation.Violation{
+			Rule: violation.PermissionMissing, Object: l[place][0].object,
 			Message: fmt.Sprintf("%s, in %s: %s", what, where, words),
 			Remedy:  fmt.Sprintf("%s to service account %q by %s", remedy, id, by),
 		})

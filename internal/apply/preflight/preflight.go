@@ -11,13 +11,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
 // Result is the result of Preflight.
 type Result struct {
-	Violations []plan.Violation // sorted
+	Violations []violation.Violation // sorted
 	// Warnings name the permissions that were not checked because of the limits.
 	Warnings []string
 }
@@ -40,7 +42,7 @@ func Check(ctx context.Context, client *tenant.Client, p plan.Plan) (Result, err
 		return Result{}, fmt.Errorf("checking permissions: %w", err)
 	}
 	return Result{
-		Violations: plan.SortViolations(append(misread(w.wrong), missingPermissions(missing, client.Identity())...)),
+		Violations: violation.SortViolations(append(misread(w.wrong), missingPermissions(missing, client.Identity())...)),
 		Warnings:   a.warnings(),
 	}, nil
 }
@@ -154,16 +156,16 @@ func leaving(deletion plan.Deletion) []rights.Need {
 	case plan.Release:
 		return rights.Verbs(object, "get", "patch")
 	case plan.DeleteEmpty, plan.DeleteUnused, plan.Keep:
-		return rights.Ending(object, plan.Pruning{Definitions: deletion.How == plan.DeleteUnused})
+		return rights.Ending(object, pruning.Policy{Definitions: deletion.How == plan.DeleteUnused})
 	}
 	return nil
 }
 
 // misread are the roles that cannot be decoded.
-func misread(wrong []*rights.ObjectError) []plan.Violation {
-	var found []plan.Violation
+func misread(wrong []*rights.ObjectError) []violation.Violation {
+	var found []violation.Violation
 	for _, err := range wrong {
-		found = append(found, plan.Violation{Rule: plan.Invalid, Object: err.Object, Message: objecterror.OneLine(err.Error())})
+		found = append(found, violation.Violation{Rule: violation.Invalid, Object: err.Object, Message: objecterror.OneLine(err.Error())})
 	}
 	return found
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/storageversion"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
@@ -17,7 +17,7 @@ type Options struct {
 	// Parallelism is how many requests are under way at once: 16.
 	Parallelism int
 	// Pruning says how Remove deletes or releases objects.
-	Pruning plan.Pruning
+	Pruning pruning.Policy
 	// MigrationPatience is how long rewriting the resources of a CRD may fail
 	// before its conversion webhook is removed without that: 10 min.
 	MigrationPatience time.Duration

@@ -181,7 +181,7 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 func (d deleter) orphan(ctx context.Context, deletion plan.Deletion, live *unstructured.Unstructured) (kept storageversion.Conversion, err error) {
 	ref := tenant.RefTo(deletion.ID, deletion.Resource)
 	kept.Live = live
-	if plan.IsDefinition(deletion.ID) && !deletion.Whole {
+	if crds.IsCRD(deletion.ID) && !deletion.Whole {
 		storage, _ := crds.Versions(live)
 		kept, err = d.migrator.RemoveConversion(ctx, ref, live, storage)
 	}

@@ -66,7 +66,7 @@ func (r *Removed) free(ctx context.Context, client *tenant.Client, owner invento
 	}
 	d := o.deleter(client, owner)
 	for _, entry := range r.Inventory.Entries {
-		if !plan.IsDefinition(entry.ID) {
+		if !crds.IsCRD(entry.ID) {
 			continue
 		}
 		waiting, note, err := d.migrator.RemoveDeadConversion(ctx, tenant.RefTo(entry.ID, crds.Resource))

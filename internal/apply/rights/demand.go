@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
@@ -33,7 +34,7 @@ type Demand struct {
 // demander reads the demands of a bundle's objects.
 type demander struct {
 	roles       map[inventory.ID]role
-	definitions map[schema.GroupKind]plan.Definition
+	definitions map[schema.GroupKind]crds.Definition
 	left        int // of Limit
 }
 
@@ -87,14 +88,14 @@ func (e *ObjectError) Error() string { return fmt.Sprintf("reading %s: %v", e.Ob
 // Unwrap returns the reason.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-func definitions(objects []plan.Object) map[schema.GroupKind]plan.Definition {
+func definitions(objects []plan.Object) map[schema.GroupKind]crds.Definition {
 	var desired []*unstructured.Unstructured
 	for _, object := range objects {
 		if object.Desired != nil {
 			desired = append(desired, object.Desired)
 		}
 	}
-	return plan.Definitions(desired)
+	return crds.Definitions(desired)
 }
 
 func (d *demander) of(object plan.Object) (Demand, bool, error) {

@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 )
 
 // Request is the input of Of.
@@ -37,7 +39,7 @@ type Request struct {
 	// in Objects, too, are skipped.
 	Gone []plan.Object
 	// Pruning says how objects are deleted or released.
-	Pruning plan.Pruning
+	Pruning pruning.Policy
 	// Namespaces have to exist in addition to those of the objects.
 	Namespaces []string
 	// Remote: the account is on another cluster than the BundleDeployment, and has to be
@@ -221,11 +223,11 @@ func Needs(r Request) []Need {
 func Hook(object plan.Object) []Need { return Verbs(object, "create", "delete", "get", "patch") }
 
 // Lifelong are the permissions for an object over its whole life, up to its deletion or release.
-func Lifelong(object plan.Object, pruning plan.Pruning) []Need {
+func Lifelong(object plan.Object, pruning pruning.Policy) []Need {
 	switch {
-	case pruning.Never(), plan.IsDefinition(object.ID) && !pruning.Definitions:
+	case pruning.Never(), crds.IsCRD(object.ID) && !pruning.Definitions:
 		return Verbs(object, "create", "get", "patch")
-	case plan.IsDefinition(object.ID):
+	case crds.IsCRD(object.ID):
 		return append(Verbs(object, "create", "delete", "get", "patch"), listing(object))
 	}
 	return Verbs(object, "create", "delete", "get", "patch")
@@ -233,11 +235,11 @@ func Lifelong(object plan.Object, pruning plan.Pruning) []Need {
 
 // Ending are the permissions for an object that is not desired any more: an object that cannot be
 // deleted is labelled as orphaned.
-func Ending(object plan.Object, pruning plan.Pruning) []Need {
+func Ending(object plan.Object, pruning pruning.Policy) []Need {
 	switch {
-	case pruning.Never(), plan.IsDefinition(object.ID) && !pruning.Definitions:
+	case pruning.Never(), crds.IsCRD(object.ID) && !pruning.Definitions:
 		return Verbs(object, "get", "patch")
-	case plan.IsDefinition(object.ID): // its resources may be in use
+	case crds.IsCRD(object.ID): // its resources may be in use
 		return append(Verbs(object, "delete", "get", "patch"), listing(object))
 	case ownership.IsNamespace(object.ID): // it may not be empty
 		return Verbs(object, "delete", "get", "patch")
@@ -276,7 +278,7 @@ func Secret(namespace, name string) plan.Object {
 // cluster-wide permissions for the sake of one namespace.
 func (r Request) recommend(at places, brought brought) {
 	for _, object := range slices.Concat(r.Objects, r.Hooks) {
-		if plan.IsDefinition(object.ID) && object.Desired != nil {
+		if crds.IsCRD(object.ID) && object.Desired != nil {
 			at.at("").add(migrating(object)...)
 		}
 		if brought[object.Namespace] {
@@ -307,7 +309,7 @@ func migrating(object plan.Object) []Right {
 		return nil
 	}
 	rights := verbs(schema.GroupResource{Group: object.Resource.Group, Resource: "customresourcedefinitions/status"}, object.Name, "patch")
-	for _, definition := range plan.Definitions([]*unstructured.Unstructured{object.Desired}) {
+	for _, definition := range crds.Definitions([]*unstructured.Unstructured{object.Desired}) {
 		rights = append(rights, verbs(schema.GroupResource{Group: definition.Group, Resource: definition.Plural}, "", "list", "patch")...)
 	}
 	return rights

@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
@@ -298,14 +299,14 @@ func TestNeverDeleted(t *testing.T) {
 	r := request(t, twoMaps)
 	r.Gone = objects(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old, namespace: apps}\n")
 	for _, c := range []struct {
-		pruning plan.Pruning
+		pruning pruning.Policy
 		deletes bool
 	}{
-		{plan.Pruning{Disabled: true, Orphan: true}, false},
-		{plan.Pruning{Disabled: true, Orphan: true, Definitions: true}, false},
-		{plan.Pruning{Disabled: true, Orphan: true, Recreates: true}, true},
-		{plan.Pruning{Disabled: true}, true},
-		{plan.Pruning{Orphan: true}, true},
+		{pruning.Policy{Disabled: true, Orphan: true}, false},
+		{pruning.Policy{Disabled: true, Orphan: true, Definitions: true}, false},
+		{pruning.Policy{Disabled: true, Orphan: true, Recreates: true}, true},
+		{pruning.Policy{Disabled: true}, true},
+		{pruning.Policy{Orphan: true}, true},
 	} {
 		r.Pruning = c.pruning
 		got, err := rights.Of(r)

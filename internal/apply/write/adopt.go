@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -33,7 +34,7 @@ func (w Writer) adopt(ctx context.Context, action plan.Action) error {
 		case ownership.Owned:
 			return nil // adopted by an earlier attempt
 		case ownership.Foreign:
-			return &RefusalError{Why: plan.Collides(seen, action.ID, w.Owner).String()}
+			return &RefusalError{Why: violation.Collides(seen, action.ID, w.Owner).String()}
 		}
 		if err = w.takeOver(ctx, ref, live); !apierrors.IsConflict(err) {
 			break

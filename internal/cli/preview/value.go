@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -100,7 +101,7 @@ type ViolationPreview struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-func violationOf(v plan.Violation) ViolationPreview {
+func violationOf(v violation.Violation) ViolationPreview {
 	made := ViolationPreview{Rule: string(v.Rule), Message: v.Message, Remedy: v.Remedy}
 	if v.Object.Name != "" {
 		made.Object = v.Object.String()
@@ -178,12 +179,12 @@ func (p *Previewer) report() {
 	for _, id := range p.made.Skipped {
 		v.Skipped = append(v.Skipped, id.String())
 	}
-	for _, violation := range p.made.Violations {
-		if violation.Rule == plan.PermissionMissing { // it was checked as the user
-			p.note("%s: its change is unknown", strings.Replace(violation.Message, "the account may not", "you may not", 1))
+	for _, found := range p.made.Violations {
+		if found.Rule == violation.PermissionMissing { // it was checked as the user
+			p.note("%s: its change is unknown", strings.Replace(found.Message, "the account may not", "you may not", 1))
 			continue
 		}
-		v.Violations = append(v.Violations, violationOf(violation))
+		v.Violations = append(v.Violations, violationOf(found))
 	}
 	v.Warnings = append(v.Warnings, p.made.Warnings...)
 	v.Summary = p.made.Summary()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -159,7 +159,7 @@ func (o Options) Request(result convert.Result, earlier ...convert.Result) (righ
 		Remote:           o.remote,
 		Objects:          applied.objects,
 		Hooks:            applied.hooks,
-		Pruning:          plan.Pruning{Definitions: o.Definitions, Disabled: o.keeps, Orphan: o.keeps},
+		Pruning:          pruning.Policy{Definitions: o.Definitions, Disabled: o.keeps, Orphan: o.keeps},
 	}
 	guessed := applied.guessed
 	for _, version := range earlier {

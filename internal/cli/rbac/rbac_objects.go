@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
@@ -38,7 +39,7 @@ type guess struct {
 // their certificates.
 func (o Options) applied(result convert.Result) appliedObjects {
 	found := appliedObjects{}
-	definitions := plan.Definitions(result.Objects)
+	definitions := crds.Definitions(result.Objects)
 	for _, object := range result.Objects {
 		found.add(object, definitions, o.InstallNamespace)
 	}
@@ -60,14 +61,14 @@ func (o Options) applied(result convert.Result) appliedObjects {
 	return found
 }
 
-func (f *appliedObjects) add(object *unstructured.Unstructured, definitions map[schema.GroupKind]plan.Definition, namespace string) {
+func (f *appliedObjects) add(object *unstructured.Unstructured, definitions map[schema.GroupKind]crds.Definition, namespace string) {
 	gvk := object.GroupVersionKind()
 	definition, own := definitions[gvk.GroupKind()]
 	scope := convert.ScopeOf(gvk.GroupKind())
 	made := plan.Object{ID: inventory.IDOf(object), Desired: object}
 	switch {
 	case own:
-		made.Kind, _ = definition.Kind(gvk.Version)
+		made.Kind, _ = plan.KindOf(definition, gvk.Version)
 	default:
 		made.Kind = plan.Kind{
 			Resource:   gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)),

@@ -13,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -85,7 +87,7 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 	in := plan.Input{
 		Owner: inventory.Owner{Namespace: d.Namespace, Name: d.Name}, Previous: listed,
 		Live: map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{},
-		Pruning: plan.Pruning{Orphan: how.orphan, Definitions: how.definitions},
+		Pruning: pruning.Policy{Orphan: how.orphan, Definitions: how.definitions},
 	}
 	f := RemovalPlan{Namespace: d.Namespace, Name: d.Name, Goes: []AffectedObject{}, Stays: []AffectedObject{}}
 	if d.Spec.Source != nil {
@@ -189,7 +191,7 @@ func (f *RemovalPlan) keepUsed() {
 }
 
 func (d AffectedObject) isDefinition() bool {
-	return plan.IsDefinition(inventory.ID{Group: d.Group, Kind: d.Kind, Name: d.Name})
+	return crds.IsCRD(inventory.ID{Group: d.Group, Kind: d.Kind, Name: d.Name})
 }
 
 // Print writes the plan for people.

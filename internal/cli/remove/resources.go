@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -65,7 +65,7 @@ func (p Population) String() string {
 func populations(ctx context.Context, x *kit.Explorer, listed inventory.Inventory) []Population {
 	var all []Population
 	for _, entry := range listed.Entries {
-		if !plan.IsDefinition(entry.ID) {
+		if !crds.IsCRD(entry.ID) {
 			continue
 		}
 		if p, found := populationOf(ctx, x, entry.Name, listed); found {

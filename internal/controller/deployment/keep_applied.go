@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
@@ -73,7 +74,7 @@ func (s *state) applying() bool {
 // leaveOut excludes objects with violations from drift correction. If one is the Secret
 // of a certificate, or such a Secret could not be read, all objects that hold or trust
 // certificates are excluded.
-func (s *state) leaveOut(violations []plan.Violation) {
+func (s *state) leaveOut(violations []violation.Violation) {
 	if !s.keeping {
 		return
 	}

@@ -14,18 +14,18 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // lineage finds the parents of a deployment that installs other deployments: the one that
 // installed it, and so on, by their labels. Parents in other clusters are not visible, and have
 // other UIDs.
-func (r *Reconciler) lineage(ctx context.Context, d *v1alpha1.BundleDeployment, desired []*unstructured.Unstructured) (plan.Lineage, error) {
-	if !slices.ContainsFunc(desired, func(o *unstructured.Unstructured) bool { return plan.IsDeployment(inventory.IDOf(o)) }) {
-		return plan.Lineage{}, nil
+func (r *Reconciler) lineage(ctx context.Context, d *v1alpha1.BundleDeployment, desired []*unstructured.Unstructured) (violation.Lineage, error) {
+	if !slices.ContainsFunc(desired, func(o *unstructured.Unstructured) bool { return violation.IsDeployment(inventory.IDOf(o)) }) {
+		return violation.Lineage{}, nil
 	}
-	found := plan.Lineage{Members: map[types.UID]string{d.UID: "this deployment itself"}}
-	for at := d; found.Depth < plan.MostNested; {
+	found := violation.Lineage{Members: map[types.UID]string{d.UID: "this deployment itself"}}
+	for at := d; found.Depth < violation.MostNested; {
 		owner := inventory.OwnerOf(at.Labels)
 		if owner.IsZero() {
 			return found, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -37,7 +38,7 @@ type note struct {
 // plannedNote is what is remembered of the last plan.
 type plannedNote struct {
 	prune     []plan.DeletionStage           // to carry out once all is healthy
-	held      *plan.Held                     // objects that left the bundle and are kept for now
+	held      *pruning.Held                  // objects that left the bundle and are kept for now
 	skipped   int                            // objects that are left out for now
 	conflicts map[inventory.ID]fieldConflict // about objects that were repaired recently
 	material  string                         // digest of the converted revision: see substance

@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -54,7 +55,7 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 		return pipeline.Stop, err
 	}
 	s.warnings = append(s.warnings, lacking.Warnings...)
-	return pipeline.Stop, refused(plan.SortViolations(append(made.Violations, lacking.Violations...)))
+	return pipeline.Stop, refused(violation.SortViolations(append(made.Violations, lacking.Violations...)))
 }
 
 // observing collects the input of the plan. Drift correction of the applied revision
@@ -102,7 +103,7 @@ func (r *Reconciler) preflight(ctx context.Context, s *state) (pipeline.Outcome,
 }
 
 // refused is the failure of a plan with violations, a line each.
-func refused(violations []plan.Violation) error {
+func refused(violations []violation.Violation) error {
 	if len(violations) == 0 {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 )
 
@@ -46,7 +46,7 @@ func (d Definition) String() string {
 func definitionChanges(was, will objects) []Definition {
 	var list []Definition
 	for _, id := range ids(was, will) {
-		if !plan.IsDefinition(id) {
+		if !crds.IsCRD(id) {
 			continue
 		}
 		definition := Definition{Name: id.Name, What: Changed}

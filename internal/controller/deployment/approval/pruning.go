@@ -6,13 +6,13 @@ import (
 	"context"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // AllowedPruning says whether a removal deletes or orphans objects: where plans need an
 // approval, as was approved, unless the spec deletes less.
-func (a Approvals) AllowedPruning(ctx context.Context, d *v1alpha1.BundleDeployment) (plan.Pruning, error) {
+func (a Approvals) AllowedPruning(ctx context.Context, d *v1alpha1.BundleDeployment) (pruning.Policy, error) {
 	allowed, record := spec.Pruning(&d.Spec), a.Proven(d)
 	if demanded, err := a.Demanded(ctx, d); err != nil || !demanded {
 		return allowed, err

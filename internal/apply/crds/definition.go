@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package crds
 
 import (
 	"slices"
@@ -13,7 +13,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-const definitionGroup, definitionKind = "apiextensions.k8s.io", "CustomResourceDefinition"
+// The group and the kind of CRDs themselves.
+const (
+	DefinitionGroup = "apiextensions.k8s.io"
+	DefinitionKind  = "CustomResourceDefinition"
+)
 
 // Definition is a kind that is defined by a CRD of the bundle.
 type Definition struct {
@@ -29,7 +33,7 @@ type Definition struct {
 func Definitions(objects []*unstructured.Unstructured) map[schema.GroupKind]Definition {
 	definitions := map[schema.GroupKind]Definition{}
 	for _, object := range objects {
-		if !IsDefinition(inventory.IDOf(object)) {
+		if !IsCRD(inventory.IDOf(object)) {
 			continue
 		}
 		if kind, definition := definitionOf(object); definition.wellFormed() {
@@ -39,18 +43,9 @@ func Definitions(objects []*unstructured.Unstructured) map[schema.GroupKind]Defi
 	return definitions
 }
 
-// IsDefinition tells whether an object is a CRD.
-func IsDefinition(id inventory.ID) bool {
-	return id.Group == definitionGroup && id.Kind == definitionKind
-}
-
-// Kind returns how the CRD will serve a version; false when it does not.
-func (d Definition) Kind(version string) (Kind, bool) {
-	return Kind{
-		Resource:   schema.GroupVersionResource{Group: d.Group, Version: version, Resource: d.Plural},
-		Namespaced: d.Namespaced,
-		Definition: d.Name,
-	}, slices.Contains(d.Served, version)
+// IsCRD tells whether an object is a CRD.
+func IsCRD(id inventory.ID) bool {
+	return id.Group == DefinitionGroup && id.Kind == DefinitionKind
 }
 
 // wellFormed tells whether an API server would accept the CRD
@@ -84,7 +79,7 @@ func definitionOf(crd *unstructured.Unstructured) (schema.GroupKind, Definition)
 	return schema.GroupKind{Group: definition.Group, Kind: text("spec", "names", "kind")}, definition
 }
 
-// definitionID is the identity of the CRD that would define a resource.
-func definitionID(resource schema.GroupResource) inventory.ID {
-	return inventory.ID{Group: definitionGroup, Kind: definitionKind, Name: resource.String()}
+// IDOfCRD is the identity of the CRD that would define a resource.
+func IDOfCRD(resource schema.GroupResource) inventory.ID {
+	return inventory.ID{Group: DefinitionGroup, Kind: DefinitionKind, Name: resource.String()}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package pruning
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
-// Pruning says how objects are deleted or released. The zero value deletes objects that left
+// Policy says how objects are deleted or released. The zero value deletes objects that left
 // the bundle after the rest is healthy, without a limit, and keeps CRDs.
-type Pruning struct {
+type Policy struct {
 	// Disabled: objects that left the bundle are released instead.
 	Disabled bool
 	// First: they are removed before the rest is applied.
@@ -29,7 +29,7 @@ type Pruning struct {
 }
 
 // Never tells that nothing is ever deleted, so that the permission to delete is not needed.
-func (p Pruning) Never() bool { return p.Disabled && p.Orphan && !p.Recreates }
+func (p Policy) Never() bool { return p.Disabled && p.Orphan && !p.Recreates }
 
 // Limit is how many deletions one plan may have.
 type Limit struct {
@@ -48,8 +48,8 @@ func (l Limit) String() string {
 // fewest is the number of deletions that may be held: fewer are never held.
 const fewest = 5
 
-// exceeded tells whether the number of deletions, for the number of objects, exceeds the limit.
-func (l Limit) exceeded(deletions, of int) bool {
+// Exceeded tells whether the number of deletions, for the number of objects, exceeds the limit.
+func (l Limit) Exceeded(deletions, of int) bool {
 	if deletions < fewest {
 		return false
 	}
@@ -59,8 +59,8 @@ func (l Limit) exceeded(deletions, of int) bool {
 	return deletions > l.Most
 }
 
-// kept says why an object is released rather than deleted; empty when it is not.
-func (p Pruning) kept(removal bool, ending ownership.Ending) string {
+// Kept says why an object is released rather than deleted; empty when it is not.
+func (p Policy) Kept(removal bool, ending ownership.Ending) string {
 	switch {
 	case removal && p.Orphan:
 		return "is kept, for spec.deletionPolicy is Orphan"
@@ -74,8 +74,8 @@ func (p Pruning) kept(removal bool, ending ownership.Ending) string {
 	return ""
 }
 
-// first tells whether an object is removed before the rest is applied.
-func (p Pruning) first(ending ownership.Ending) bool {
+// RemovesFirst tells whether an object is removed before the rest is applied.
+func (p Policy) RemovesFirst(ending ownership.Ending) bool {
 	switch ending.Timing {
 	case string(v1alpha1.PruneBeforeApply):
 		return true
@@ -93,7 +93,8 @@ type Held struct {
 	Limit   Limit
 }
 
-func (h *Held) len() int {
+// Len is their number.
+func (h *Held) Len() int {
 	if h == nil {
 		return 0
 	}

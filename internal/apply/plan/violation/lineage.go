@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package violation
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ func IsDeployment(id inventory.ID) bool {
 	return id.Group == v1alpha1.GroupVersion.Group && id.Kind == v1alpha1.BundleDeploymentKind
 }
 
-// forbids says why an object must not be in the bundle; nil when it may.
-func (l Lineage) forbids(id inventory.ID, live ownership.Live) *Violation {
+// Forbids says why an object must not be in the bundle; nil when it may.
+func (l Lineage) Forbids(id inventory.ID, live ownership.Live) *Violation {
 	if who, found := l.Members[live.UID]; found && live.UID != "" {
 		return &Violation{Rule: Recursion, Object: id, Message: fmt.Sprintf("%s is %s", id, who), Remedy: "take it out of the bundle"}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package violation
 
 import (
 	"fmt"
@@ -9,18 +9,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
-
-// claim is ClaimOf for an object that the inventory may list: an object that we applied is ours
-// whatever is left on it, unless another deployment really owns it, or it is another
-// object: another client created one with another UID in place of ours.
-func (in Input) claim(entry inventory.Entry, live ownership.Live) ownership.Claim {
-	claim := live.ClaimOf(in.Owner, in.Protection)
-	marked := live.Orphaned && claim == ownership.Adoptable
-	if entry.Confirmed() && !marked && live.TakenBy(in.Owner).IsZero() && (entry.Seen.SameObject(live.Seen) || live.Traced(in.Owner)) {
-		return ownership.Owned
-	}
-	return claim
-}
 
 // Collides is the violation for an object of another owner, with the remedies.
 func Collides(l ownership.Live, id inventory.ID, owner inventory.Owner) Violation {

@@ -175,7 +175,9 @@ func prepareRollback(ctx context.Context, a *kit.App, c *kit.Cluster, o rollback
 	case back.deployment.Spec.Source != nil:
 		back.before = back.deployment.Spec.Source.Sources
 	default:
-		back.holder, back.holding, back.before = kit.Target{Kind: kit.Sources, Name: back.source.Name}, back.source, back.source.Spec.Sources
+		back.holder = kit.Target{Kind: kit.Sources, Name: back.source.Name}
+		back.holding = back.source
+		back.before = back.source.Spec.Sources
 	}
 	return back, nil
 }

@@ -89,7 +89,9 @@ func pinGit(git *v1alpha1.GitSource, origin v1alpha1.RevisionOrigin) error {
 		return &PinError{"the signature of a tag is required (verify.mode " + git.Verify.Mode + "), and a commit has none",
 			"commit ref: {tag: " + kit.Dash(view.Inline(origin.Reference)) + "}, if that still points at " + commit}
 	}
-	git.Repository, git.Directory, git.Ref = origin.Git, origin.Directory, &v1alpha1.GitRef{Commit: commit}
+	git.Repository = origin.Git
+	git.Directory = origin.Directory
+	git.Ref = &v1alpha1.GitRef{Commit: commit}
 	return nil
 }
 

@@ -104,8 +104,11 @@ func describe(what string, files fs.FS, o convert.Options, result convert.Result
 
 // addCSV adds what only a ClusterServiceVersion says.
 func (d *Description) addCSV(csv *v1alpha1.ClusterServiceVersion) {
-	d.Name, d.DisplayName, d.Description = csv.Name, csv.Spec.DisplayName, csv.Spec.Description
-	d.Provider, d.MinKubeVersion = csv.Spec.Provider.Name, csv.Spec.MinKubeVersion
+	d.Name = csv.Name
+	d.DisplayName = csv.Spec.DisplayName
+	d.Description = csv.Spec.Description
+	d.Provider = csv.Spec.Provider.Name
+	d.MinKubeVersion = csv.Spec.MinKubeVersion
 	d.SuggestedNamespace = csv.Annotations[lint.SuggestedNamespace]
 	for _, mode := range csv.Spec.InstallModes {
 		if mode.Supported {

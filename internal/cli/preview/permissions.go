@@ -136,7 +136,9 @@ func (r role) words(everywhere bool) []PermissionRule {
 		text := PermissionRule{Resources: "what the ClusterRoles of the cluster give that are labelled " + labels, Verbs: "?",
 			Danger: "aggregates rules that other users write", rank: view.Dangerous}
 		if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-			text.Resources, text.Danger, text.rank = "what all ClusterRoles of the cluster give", view.DoesEverything, view.Everything
+			text.Resources = "what all ClusterRoles of the cluster give"
+			text.Danger = view.DoesEverything
+			text.rank = view.Everything
 		}
 		texts = append(texts, text)
 	}

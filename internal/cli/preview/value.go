@@ -133,8 +133,11 @@ type ApprovalPreview struct {
 
 // begin fills in the fields that come from the deployment.
 func (v *Preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
-	v.Namespace, v.Name, v.Applied = d.Namespace, d.Name, d.Status.LastAppliedRevision
-	v.Mode, v.deployment = d.Spec.ApprovalModeOrDefault(), d
+	v.Namespace = d.Namespace
+	v.Name = d.Name
+	v.Applied = d.Status.LastAppliedRevision
+	v.Mode = d.Spec.ApprovalModeOrDefault()
+	v.deployment = d
 	if d.Spec.Suspend {
 		v.Notes = append(v.Notes, "the deployment is suspended: nothing changes until it is resumed")
 	}

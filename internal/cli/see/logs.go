@@ -166,7 +166,9 @@ func (r *logReader) request(s LogSource) *corev1.PodLogOptions {
 		o.SinceSeconds = new(int64(max(r.options.since, time.Second) / time.Second))
 	}
 	if !s.since.IsZero() {
-		o.SinceSeconds, o.TailLines, o.SinceTime = nil, nil, new(metav1.NewTime(s.since))
+		o.SinceSeconds = nil
+		o.TailLines = nil
+		o.SinceTime = new(metav1.NewTime(s.since))
 	}
 	return o
 }

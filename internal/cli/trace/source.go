@@ -102,12 +102,17 @@ func (c *Climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *S
 		up := Upstream{From: view.Upstream(s), Destination: s.Destination, Demanded: demandsSignature(s)}
 		for _, r := range source.Status.Resolved {
 			if r.Destination == s.Destination && found.Current {
-				up.Reference, up.Digest, up.Signer = r.Reference, r.Digest, r.VerifiedBy
+				up.Reference = r.Reference
+				up.Digest = r.Digest
+				up.Signer = r.VerifiedBy
 			}
 		}
 		for _, r := range recorded {
 			if r.Destination == s.Destination && !found.Current {
-				up.From, up.Reference, up.Digest, up.Signer = upstreamBefore(r), r.Reference, r.Digest, r.VerifiedBy
+				up.From = upstreamBefore(r)
+				up.Reference = r.Reference
+				up.Digest = r.Digest
+				up.Signer = r.VerifiedBy
 			}
 		}
 		found.Upstreams = append(found.Upstreams, up)

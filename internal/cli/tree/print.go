@@ -100,7 +100,9 @@ func (n *Node) kindAndPlace() string {
 // such run has the number of those that are left out.
 func condensed(nodes []*Node) (shown []*Node, hidden map[*Node]int) {
 	type alike struct{ group, kind, namespace, health string }
-	hidden, seen, last := map[*Node]int{}, map[alike]int{}, map[alike]*Node{}
+	hidden = map[*Node]int{}
+	seen := map[alike]int{}
+	last := map[alike]*Node{}
 	for _, n := range nodes {
 		key := alike{n.Group, n.Kind, n.Namespace, n.Health}
 		unlooked := n.Health == string(health.Unknown) && n.Created == nil

@@ -332,7 +332,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, was, will []byte) {
 		a, b := map[string]any{}, map[string]any{}
 		if yaml.Unmarshal(was, &a) != nil || yaml.Unmarshal(will, &b) != nil {
-			t.Skip("no YAML")
+			t.Skip("the input is not YAML")
 		}
 		judgedSoundly(t, &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b})
 	})

@@ -147,15 +147,3 @@ func asYAML(t *testing.T, value any) string {
 	}
 	return string(data)
 }
-
-// TestP12Properties: those of the file follow those of the annotation, as compact JSON.
-func TestP12Properties(t *testing.T) {
-	bundle, problems := bundle.Parse(bundleWith(t, "gadget"), manifest.Limits{})
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	want := `[{"type":"gadget.flavour","value":{"sweet":true}},{"type":"olm.maxOpenShiftVersion","value":"9.9"}]`
-	if diff := cmp.Diff(want, bundle.CSV.Annotations["olm.properties"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}

@@ -23,7 +23,9 @@ type property struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// readProperties appends those of the file to those of the CSV's annotation and writes the union back there (P12).
+// readProperties appends those of the file to those of the CSV's annotation and writes the union back there (P12). Without a
+// file, or with an empty one, the annotation stays as it was written, byte for byte: Pods carry it, and another spelling of
+// the same properties would restart them when an operator is adopted from OLM v1.
 func (b *Bundle) readProperties(files fs.FS, reader *manifest.Reader) []manifest.Problem {
 	var all []property
 	if written, ok := b.CSV.Annotations[propertiesAnnotation]; ok {
@@ -31,28 +33,30 @@ func (b *Bundle) readProperties(files fs.FS, reader *manifest.Reader) []manifest
 			return []manifest.Problem{b.Problem("P12", "correct it", "the annotation %q is not a JSON list of {type, value}", propertiesAnnotation)}
 		}
 	}
-	if _, err := fs.Stat(files, propertiesFile); !errors.Is(err, fs.ErrNotExist) {
-		data, problem := reader.ReadFile(propertiesFile, "P12")
-		if problem != nil {
-			return []manifest.Problem{*problem}
-		}
-		var content struct {
-			Properties []property `json:"properties"`
-		}
-		if err := yaml.Unmarshal(data, &content); err != nil {
-			return []manifest.Problem{{File: propertiesFile, Rule: "P12", Message: "this is not a list of properties, each with type and value", Remedy: "correct the file"}}
-		}
-		all = append(all, content.Properties...)
-	}
 	b.properties = all
-	return b.writeProperties(all)
-}
-
-func (b *Bundle) writeProperties(all []property) []manifest.Problem {
-	if len(all) == 0 {
+	if _, err := fs.Stat(files, propertiesFile); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	encoded, err := json.Marshal(all)
+	data, problem := reader.ReadFile(propertiesFile, "P12")
+	if problem != nil {
+		return []manifest.Problem{*problem}
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	var content struct {
+		Properties []property `json:"properties"`
+	}
+	if err := yaml.Unmarshal(data, &content); err != nil {
+		return []manifest.Problem{{File: propertiesFile, Rule: "P12", Message: "this is not a list of properties, each with type and value", Remedy: "correct the file"}}
+	}
+	b.properties = append(all, content.Properties...)
+	return b.writeProperties()
+}
+
+// writeProperties writes all properties into the annotation as OLM v1 does, which for a file without any gives null.
+func (b *Bundle) writeProperties() []manifest.Problem {
+	encoded, err := json.Marshal(b.properties)
 	if err != nil {
 		return []manifest.Problem{b.Problem("P12", "correct them", "the properties cannot be written as JSON")}
 	}

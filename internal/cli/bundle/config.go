@@ -4,7 +4,6 @@ package bundle
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,14 +11,16 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	goyaml "go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
-	"github.com/satchel-dev/satchel/internal/view"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
 )
 
 // LongestConfig bounds the file: an object of the API server cannot be larger either.
@@ -60,18 +61,48 @@ func ParseConfig(data []byte) (v1alpha1.RegistryV1Options, error) {
 	if err != nil {
 		return options, err
 	}
-	// First as an API server reads it, which bounds what aliases may repeat; the walk then says where it is wrong.
 	strict := DecodeStrictly(data, &options)
-	if document != nil {
-		faults := append(misfits[v1alpha1.RegistryV1Options](document, ""), wrongWords(document)...)
-		if config := field(document, "deploymentConfig"); config != nil { // free-form for the API server, not for the conversion
-			faults = append(faults, misfits[deploymentconfig.Config](config, "deploymentConfig")...)
-		}
-		if len(faults) > 0 {
-			return options, faultsError(faults, document)
-		}
+	if document == nil {
+		return options, strict
+	}
+	encoded, err := yaml.YAMLToJSON(data) // which bounds what aliases may repeat
+	if err != nil {
+		return options, err
+	}
+	var value any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(encoded, &value); err != nil {
+		return options, err
+	}
+	if faults := faultsOf(document, value); len(faults) > 0 {
+		return options, faultsError(faults, document)
 	}
 	return options, strict
+}
+
+var optionsShape = sync.OnceValue(shape.Of[v1alpha1.RegistryV1Options])
+
+// faultsOf finds all that is wrong with a document, which has this value.
+func faultsOf(document *goyaml.Node, value any) []fault {
+	faults := repeated(document, nil)
+	wrongWord := map[string]bool{}
+	for _, w := range Words {
+		given := field(document, w.Field)
+		if given != nil && given.ShortTag() == "!!str" && given.Value != "" && !slices.Contains(w.Allowed, given.Value) {
+			wrongWord[w.Field] = true
+			faults = append(faults, fault{line: given.Line,
+				message: fmt.Sprintf("%s is %q, not one of: %s", w.Field, given.Value, strings.Join(w.Allowed, ", "))})
+		}
+	}
+	var wrong []shape.Misfit
+	if fields, ok := value.(map[string]any); ok && fields["deploymentConfig"] != nil { // free-form for the API server, not for the conversion
+		wrong = deploymentconfig.Misfits(fields["deploymentConfig"])
+	}
+	for _, m := range shape.Strict(optionsShape(), value, nil) {
+		if !wrongWord[m.Path.String()] { // on and yes are strings for a reader, and true for an API server
+			wrong = append(wrong, m)
+		}
+	}
+	return append(faults, misfits(document, wrong)...)
 }
 
 // DecodeStrictly makes JSON of YAML before it looks at the types: a number stays one even where a string is expected.
@@ -108,22 +139,6 @@ func oneDocument(data []byte) (*goyaml.Node, error) {
 	return content, nil
 }
 
-// faultsError lists faults, in the order of their lines. If the file is a whole BundleDeployment, it says what is expected.
-func faultsError(faults []fault, document *goyaml.Node) error {
-	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
-	lines := make([]string, 0, len(faults)+1)
-	for _, f := range faults {
-		lines = append(lines, "  - "+view.Inline(f.String()))
-	}
-	for _, key := range []string{"spec", "registryV1"} {
-		if field(document, key) != nil {
-			lines = append(lines, "  - give only what stands below spec.registryV1 of a BundleDeployment")
-			break
-		}
-	}
-	return fmt.Errorf("it does not fit spec.registryV1 of a BundleDeployment, %s:\n%s", view.Plural(len(faults), "problem"), strings.Join(lines, "\n"))
-}
-
 // Words are the fields that take one of a few words. The API server knows the same from the CRD.
 var Words = []struct {
 	Field   string
@@ -134,27 +149,8 @@ var Words = []struct {
 	{"podAnnotations", []string{"All", "Required"}},
 }
 
-func wrongWords(document *goyaml.Node) []fault {
-	var faults []fault
-	for _, w := range Words {
-		given := field(document, w.Field)
-		if given != nil && given.ShortTag() == "!!str" && given.Value != "" && !slices.Contains(w.Allowed, given.Value) {
-			faults = append(faults, fault{line: given.Line, path: w.Field,
-				message: fmt.Sprintf("is %q, not one of: %s", given.Value, strings.Join(w.Allowed, ", "))})
-		}
-	}
-	return faults
-}
-
 // field returns the value of a key of a mapping, or nil.
 func field(mapping *goyaml.Node, key string) *goyaml.Node {
-	if mapping == nil || mapping.Kind != goyaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
+	_, value := child(mapping, shape.Step{Key: key})
+	return value
 }

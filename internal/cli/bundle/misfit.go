@@ -3,211 +3,119 @@
 package bundle
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// fault is a node of a YAML document that does not fit its type.
+// mostFaults are listed of one document.
+const mostFaults = 20
+
+// fault is something in a YAML document that does not fit its type.
 type fault struct {
-	line          int
-	path, message string
+	line    int
+	message string
 }
 
-// String names the line and the path.
-func (f fault) String() string {
-	if f.path == "" {
-		return fmt.Sprintf("line %d: it %s", f.line, f.message)
+// misfits finds the lines of what does not fit.
+func misfits(document *goyaml.Node, found []shape.Misfit) []fault {
+	faults := make([]fault, 0, len(found))
+	for _, m := range found {
+		faults = append(faults, fault{line: lineOf(document, m), message: m.String() + meant(m)})
 	}
-	return fmt.Sprintf("line %d: %s %s", f.line, f.path, f.message)
+	return faults
 }
 
-// walker compares a YAML document with a Go type. Aliases are followed once the decoder has bounded what they repeat.
-type walker struct {
-	faults []fault
-	left   int // nodes that may still be visited
-}
-
-// Bounds of what is reported about one document.
-const (
-	mostFaults = 20
-	mostNodes  = 100_000
-)
-
-// misfits returns where a YAML document does not fit the type, as JSON decodes it: unknown and repeated fields, wrong types.
-// The path is where the node stands.
-func misfits[T any](node *goyaml.Node, path string) []fault {
-	w := &walker{left: mostNodes}
-	w.value(node, reflect.TypeFor[T](), path)
-	return w.faults
-}
-
-func (w *walker) report(node *goyaml.Node, path, format string, args ...any) {
-	if len(w.faults) < mostFaults {
-		w.faults = append(w.faults, fault{line: node.Line, path: path, message: fmt.Sprintf(format, args...)})
-	}
-}
-
-var jsonDecoder = reflect.TypeFor[json.Unmarshaler]()
-
-func (w *walker) value(node *goyaml.Node, t reflect.Type, path string) {
-	for node.Kind == goyaml.AliasNode {
-		node = node.Alias
-	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if w.left--; w.left < 0 || node.ShortTag() == "!!null" {
-		return
-	}
-	switch {
-	case reflect.PointerTo(t).Implements(jsonDecoder):
-		w.itself(node, t, path)
-	case t.Kind() == reflect.Struct:
-		w.record(node, t, path)
-	case t.Kind() == reflect.Map:
-		w.dictionary(node, t.Elem(), path)
-	case t.Kind() == reflect.Slice:
-		w.list(node, t.Elem(), path)
-	default:
-		w.scalar(node, t, path)
-	}
-}
-
-// itself uses the decoder of a type that has one, such as a quantity.
-func (w *walker) itself(node *goyaml.Node, t reflect.Type, path string) {
-	text, err := goyaml.Marshal(node)
-	if err == nil {
-		err = yaml.Unmarshal(text, reflect.New(t).Interface())
-	}
-	if err != nil {
-		w.report(node, path, "is not a valid %s", t.Name())
-	}
-}
-
-func (w *walker) record(node *goyaml.Node, t reflect.Type, path string) {
-	if !w.is(node, goyaml.MappingNode, "a mapping", path) {
-		return
-	}
-	fields := fieldsOf(t)
-	w.entries(node, path, func(key, value *goyaml.Node, below string) {
-		if known, found := fields[key.Value]; found {
-			w.value(value, known, below)
-			return
+// lineOf is the line of the key for an unknown field, else that of the value. Where YAML writes a key in another way than
+// JSON, it is the line of what is around.
+func lineOf(node *goyaml.Node, m shape.Misfit) int {
+	line := node.Line
+	for _, s := range m.Path {
+		for node.Kind == goyaml.AliasNode {
+			node = node.Alias
 		}
-		w.report(key, below, "is not a known field%s", meant(key.Value, fields))
-	})
-}
-
-func (w *walker) dictionary(node *goyaml.Node, element reflect.Type, path string) {
-	if w.is(node, goyaml.MappingNode, "a mapping", path) {
-		w.entries(node, path, func(_, value *goyaml.Node, below string) { w.value(value, element, below) })
-	}
-}
-
-// entries visits the entries of a mapping, repeated ones apart.
-func (w *walker) entries(node *goyaml.Node, path string, visit func(key, value *goyaml.Node, below string)) {
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		below := strings.TrimPrefix(path+"."+key.Value, ".")
-		if seen[key.Value] {
-			w.report(key, below, "is given twice")
-			continue
+		key, value := child(node, s)
+		if value == nil {
+			return line
 		}
-		seen[key.Value] = true
-		visit(key, value, below)
+		node, line = value, value.Line
+		if len(m.Fields) > 0 {
+			line = key.Line
+		}
 	}
+	return line
 }
 
-func (w *walker) list(node *goyaml.Node, element reflect.Type, path string) {
-	if !w.is(node, goyaml.SequenceNode, "a list", path) {
-		return
-	}
-	for i, item := range node.Content {
-		w.value(item, element, fmt.Sprintf("%s[%d]", path, i))
-	}
-}
-
-func (w *walker) scalar(node *goyaml.Node, t reflect.Type, path string) {
-	wanted, tag := "a whole number", "!!int"
-	switch t.Kind() {
-	case reflect.String:
-		wanted, tag = "a string", "!!str"
-	case reflect.Bool:
-		wanted, tag = "true or false", "!!bool"
-	}
-	if node.Kind != goyaml.ScalarNode || node.ShortTag() != tag {
-		w.report(node, path, "is %s, not %s%s", describeNode(node), wanted, quoteIt(node, tag))
-	}
-}
-
-// is says whether a node is of the wanted sort, and reports it when it is not.
-func (w *walker) is(node *goyaml.Node, sort goyaml.Kind, wanted, path string) bool {
-	if node.Kind != sort {
-		w.report(node, path, "is %s, not %s", describeNode(node), wanted)
-	}
-	return node.Kind == sort
-}
-
-func quoteIt(node *goyaml.Node, tag string) string {
-	if tag == "!!str" && node.Kind == goyaml.ScalarNode {
-		return "; put it into quotation marks"
-	}
-	return ""
-}
-
-func describeNode(node *goyaml.Node) string {
+func child(node *goyaml.Node, s shape.Step) (key, value *goyaml.Node) {
 	switch {
+	case node.Kind == goyaml.SequenceNode && s.Index < len(node.Content):
+		return node.Content[s.Index], node.Content[s.Index]
 	case node.Kind == goyaml.MappingNode:
-		return "a mapping"
-	case node.Kind == goyaml.SequenceNode:
-		return "a list"
-	}
-	switch node.ShortTag() {
-	case "!!str":
-		return "a string"
-	case "!!bool":
-		return "a boolean"
-	case "!!int", "!!float":
-		return "a number"
-	}
-	return "something else"
-}
-
-// fieldsOf returns the JSON fields of a struct, those of embedded structs too.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "" && f.Anonymous:
-			for inner, of := range fieldsOf(f.Type) {
-				fields[inner] = of
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == s.Key {
+				return node.Content[i], node.Content[i+1]
 			}
-		case name != "" && name != "-":
-			fields[name] = f.Type
 		}
 	}
-	return fields
+	return nil, nil
+}
+
+// repeated finds the keys that a mapping has twice, which JSON does not show any more.
+func repeated(node *goyaml.Node, path shape.Path) []fault {
+	var faults []fault
+	switch node.Kind {
+	case goyaml.SequenceNode:
+		for i, item := range node.Content {
+			faults = append(faults, repeated(item, append(path, shape.Step{Index: i}))...)
+		}
+	case goyaml.MappingNode:
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key := node.Content[i]
+			below := append(path, shape.Step{Key: key.Value})
+			if seen[key.Value] {
+				faults = append(faults, fault{line: key.Line, message: below.String() + " is given twice"})
+			}
+			seen[key.Value] = true
+			faults = append(faults, repeated(node.Content[i+1], below)...)
+		}
+	}
+	return faults
 }
 
 // meant suggests a field with a similar name.
-func meant(given string, fields map[string]reflect.Type) string {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
+func meant(m shape.Misfit) string {
+	if len(m.Fields) == 0 {
+		return ""
 	}
-	near := kit.Nearest(strings.ToLower(given), names)
-	if len(near) == 0 || kit.Distance(strings.ToLower(given), strings.ToLower(near[0])) > 3 {
+	given := strings.ToLower(m.Path[len(m.Path)-1].Key)
+	near := kit.Nearest(given, m.Fields)
+	if kit.Distance(given, strings.ToLower(near[0])) > 3 {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", near[0])
+}
+
+// faultsError lists faults, in the order of their lines. If the file is a whole BundleDeployment, it says what is expected.
+func faultsError(faults []fault, document *goyaml.Node) error {
+	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
+	var lines []string
+	for _, f := range faults[:min(len(faults), mostFaults)] {
+		lines = append(lines, view.Inline(fmt.Sprintf("line %d: %s", f.line, f.message)))
+	}
+	if more := len(faults) - mostFaults; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	if field(document, "spec") != nil || field(document, "registryV1") != nil {
+		lines = append(lines, "give only what stands below spec.registryV1 of a BundleDeployment")
+	}
+	return fmt.Errorf("it does not fit spec.registryV1 of a BundleDeployment, %s:\n  - %s",
+		view.Plural(len(faults), "problem"), strings.Join(lines, "\n  - "))
 }

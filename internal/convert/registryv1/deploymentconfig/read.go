@@ -3,18 +3,15 @@
 package deploymentconfig
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
 )
 
 // configPath begins the path of each field.
@@ -26,62 +23,46 @@ const (
 	mostOthers    = 100
 )
 
+var configShape = sync.OnceValue(shape.Of[Config])
+
+// Misfits returns what of a decoded config does not fit, with the path from spec.registryV1. The config is of no use afterwards.
+func Misfits(config any) []shape.Misfit {
+	return shape.Strict(configShape(), config, shape.Path{{Key: configPath}})
+}
+
 // Read decodes a config, as an API server would decode it that knows the fields, and checks what a Pod
 // needs of it. The config is nil where there is none. The problems are all that were found, each with the path of a field.
 func Read(data []byte) (*Config, []manifest.Problem) {
 	if len(data) == 0 || string(data) == "null" {
 		return nil, nil
 	}
-	config := &Config{}
-	strict, err := kjson.UnmarshalStrict(data, config)
+	var value any
+	repeated, err := kjson.UnmarshalStrict(data, &value, kjson.DisallowDuplicateFields)
 	if err != nil {
-		return nil, []manifest.Problem{wrongType(data, err)}
+		return nil, []manifest.Problem{configProblem("%s cannot be read: %v", configPath, err)}
 	}
 	var problems []manifest.Problem
-	for _, fault := range strict {
+	for _, fault := range repeated {
 		if at, ok := fault.(kjson.FieldError); ok { //nolint:errorlint // the library documents that each of the list is one
 			at.SetFieldPath(configPath + "." + at.FieldPath())
 		}
 		problems = append(problems, configProblem("%v", fault))
+	}
+	for _, m := range Misfits(value) {
+		problems = append(problems, configProblem("%s", m))
+	}
+	config := &Config{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, config); err != nil {
+		if len(problems) == 0 {
+			problems = append(problems, configProblem("%s cannot be read: %v", configPath, err))
+		}
+		return nil, problems
 	}
 	return config, append(problems, config.check()...)
 }
 
 func configProblem(message string, args ...any) manifest.Problem {
 	return manifest.Problem{Rule: "D7", Message: fmt.Sprintf(message, args...), Remedy: "correct spec.registryV1.deploymentConfig"}
-}
-
-// wrongType names the field that has a value of another type.
-func wrongType(data []byte, err error) manifest.Problem {
-	var wrong *json.UnmarshalTypeError // which the library that found it keeps to itself
-	if again := json.Unmarshal(data, &Config{}); !errors.As(again, &wrong) {
-		return configProblem("%s cannot be read: %v", configPath, err)
-	}
-	path := configPath
-	if wrong.Field != "" {
-		path += "." + wrong.Field
-	}
-	kind, _, _ := strings.Cut(wrong.Value, " ") // "number 8080"
-	return configProblem("%s is %s, not %s", path, cmp.Or(kinds[kind], kind), wanted(wrong.Type))
-}
-
-// kinds of JSON values in the words of YAML.
-var kinds = map[string]string{"object": "a mapping", "array": "a list", "number": "a number", "string": "a string", "bool": "true or false"}
-
-// wanted names the JSON type of a Go type.
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string; put it into quotes"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "a mapping"
-	default:
-		return "a whole number"
-	}
 }
 
 // check finds what no Pod can have.

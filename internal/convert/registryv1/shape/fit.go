@@ -3,7 +3,9 @@
 package shape
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -11,21 +13,50 @@ import (
 	"strings"
 )
 
-// Misfit is a value of the wrong type; it never holds the value.
-type Misfit struct{ path, want, got string }
+// Path leads to a value, from the outermost mapping inwards.
+type Path []Step
+
+// Step is one part of a path: the key of a field, or, where that is empty, the index of an item.
+type Step struct {
+	Key   string
+	Index int
+}
+
+// String writes a path as in spec.containers[0].image.
+func (p Path) String() string {
+	var b strings.Builder
+	for _, s := range p {
+		switch {
+		case s.Key == "":
+			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
+		case b.Len() == 0:
+			b.WriteString(s.Key)
+		default:
+			b.WriteString("." + s.Key)
+		}
+	}
+	return b.String()
+}
+
+// Misfit is a value that does not fit; it never holds the value.
+type Misfit struct {
+	Path Path
+	// Fields are the known fields, where the misfit is an unknown one.
+	Fields []string
+
+	fault string
+}
 
 // String says where the value is, what it is and what it has to be.
-func (m Misfit) String() string { return m.path + " is " + m.got + ", not " + m.want }
+func (m Misfit) String() string {
+	return cmp.Or(m.Path.String(), "it") + " " + m.fault
+}
 
 // fitter fits one object; the path is kept as a stack, so that it costs nothing until it is wanted.
 type fitter struct {
-	path    []step
+	strict  bool
+	path    Path
 	misfits []Misfit
-}
-
-type step struct {
-	key   string
-	index int
 }
 
 // Fit brings value into its shape, in place: what the shape does not know is dropped, as are zero values that the type
@@ -33,8 +64,29 @@ type step struct {
 func Fit(s *Shape, value map[string]any) []Misfit {
 	f := &fitter{}
 	f.record(s, value)
-	slices.SortFunc(f.misfits, func(a, b Misfit) int { return strings.Compare(a.path, b.path) })
+	return f.sorted()
+}
+
+// mostMisfits are returned by Strict: as many as sigs.k8s.io/json lists.
+const mostMisfits = 100
+
+// Strict returns the misfits of a value that a user wrote: values of the wrong type, and unknown fields. The root is
+// where the value stands. The value is of no use afterwards.
+func Strict(s *Shape, value any, root Path) []Misfit {
+	f := &fitter{strict: true, path: slices.Clone(root)}
+	f.value(s, value)
+	misfits := f.sorted()
+	return misfits[:min(len(misfits), mostMisfits)]
+}
+
+func (f *fitter) sorted() []Misfit {
+	slices.SortFunc(f.misfits, func(a, b Misfit) int { return strings.Compare(a.Path.String(), b.Path.String()) })
 	return f.misfits
+}
+
+func (f *fitter) report(fault string) *Misfit {
+	f.misfits = append(f.misfits, Misfit{Path: slices.Clone(f.path), fault: fault})
+	return &f.misfits[len(f.misfits)-1]
 }
 
 func (f *fitter) value(s *Shape, value any) any {
@@ -65,18 +117,21 @@ func (f *fitter) value(s *Shape, value any) any {
 			return value
 		}
 	}
-	f.misfits = append(f.misfits, Misfit{path: f.where(), want: s.describe(), got: describeJSON(value)})
+	f.report("is " + describeJSON(value) + ", not " + s.describe() + s.remedy(value))
 	return value
 }
 
 func (f *fitter) record(s *Shape, entries map[string]any) {
 	for key, value := range entries {
 		known, ok := s.fields[key]
+		if !ok && f.strict {
+			f.unknown(s, key)
+		}
 		if !ok || value == nil {
 			delete(entries, key)
 			continue
 		}
-		f.path = append(f.path, step{key: key})
+		f.path = append(f.path, Step{Key: key})
 		value = f.value(known.Shape, value)
 		f.path = f.path[:len(f.path)-1]
 		if known.omitEmpty && !known.pointer && isZero(value) && known.form != record {
@@ -92,13 +147,19 @@ func (f *fitter) record(s *Shape, entries map[string]any) {
 	}
 }
 
+func (f *fitter) unknown(s *Shape, key string) {
+	f.path = append(f.path, Step{Key: key})
+	f.report("is not a known field").Fields = slices.Sorted(maps.Keys(s.fields))
+	f.path = f.path[:len(f.path)-1]
+}
+
 func (f *fitter) dictionary(s *Shape, entries map[string]any) {
 	for key, value := range entries {
 		if value == nil {
 			entries[key] = s.element.zero()
 			continue
 		}
-		f.path = append(f.path, step{key: key})
+		f.path = append(f.path, Step{Key: key})
 		f.value(s.element, value)
 		f.path = f.path[:len(f.path)-1]
 	}
@@ -110,7 +171,7 @@ func (f *fitter) list(s *Shape, items []any) {
 			items[i] = s.element.zero()
 			continue
 		}
-		f.path = append(f.path, step{index: i})
+		f.path = append(f.path, Step{Index: i})
 		f.value(s.element, item)
 		f.path = f.path[:len(f.path)-1]
 	}
@@ -195,21 +256,6 @@ func isZero(value any) bool {
 	return value == nil
 }
 
-func (f *fitter) where() string {
-	var b strings.Builder
-	for _, s := range f.path {
-		switch {
-		case s.key == "":
-			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case b.Len() == 0:
-			b.WriteString(s.key)
-		default:
-			b.WriteString("." + s.key)
-		}
-	}
-	return b.String()
-}
-
 func (s *Shape) describe() string {
 	switch s.form {
 	case text:
@@ -229,6 +275,18 @@ func (s *Shape) describe() string {
 	default:
 		return "a mapping"
 	}
+}
+
+// remedy is for what YAML reads as a number or a truth value because it has no quotation marks.
+func (s *Shape) remedy(value any) string {
+	if s.form != text {
+		return ""
+	}
+	switch value.(type) {
+	case bool, int64, float64:
+		return "; put it into quotation marks"
+	}
+	return ""
 }
 
 func describeJSON(value any) string {

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -51,37 +52,42 @@ func Explain(ctx context.Context, client *tenant.Client, owner inventory.Owner, 
 // fields that the API server dropped.
 func (d *Difference) explain(entries []metav1.ManagedFieldsEntry, manager string, desired map[string]any) {
 	fields := identified(desired)
-	ours := ownedFields{}
-	for i := range entries {
-		if applied(entries[i], manager) {
-			ours = decodeOwned(&entries[i])
+	ours := fieldpath.NewSet()
+	for _, entry := range entries {
+		if applied(entry, manager) {
+			ours = readable(entry)
 		}
 	}
-	if len(ours) == 0 {
+	if ours.Empty() {
 		d.Managers = others(entries, manager)
 		return
 	}
-	lost := ours.lost(fields, "")
-	var taken []string
-	for i := range entries {
-		if entries[i].Manager == manager {
+	missing := lost(ours, fields)
+	for _, entry := range entries {
+		if entry.Manager == manager {
 			continue
 		}
-		theirs := decodeOwned(&entries[i])
-		for _, path := range lost {
-			if theirs.has(fields, path) {
-				taken = append(taken, path)
-				d.Managers = append(d.Managers, entries[i].Manager)
-			}
+		if taken := among(readable(entry), fields, missing); len(taken) > 0 {
+			d.Fields = append(d.Fields, taken...)
+			d.Managers = append(d.Managers, entry.Manager)
 		}
 	}
-	if d.Fields = taken; len(taken) == 0 {
-		d.Fields = lost
+	if len(d.Fields) == 0 {
+		d.Fields = missing
 	}
 	slices.Sort(d.Fields)
 	d.Fields = slices.Compact(d.Fields)
 	slices.Sort(d.Managers)
 	d.Managers = slices.Compact(d.Managers)
+}
+
+// readable is fieldsOf for an explanation, which says less where an entry cannot be read; the API server writes no such entry.
+func readable(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
+	set, err := fieldsOf(entry)
+	if err != nil {
+		return fieldpath.NewSet()
+	}
+	return set
 }
 
 // identified leaves out the fields that identify an object, which have no manager.

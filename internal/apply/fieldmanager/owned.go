@@ -3,75 +3,67 @@
 package fieldmanager
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 )
 
-// ownedFields are the fields of a managedFields entry: a mapping for each level, with
-// f:name for fields, k:{...} and v:value for items of lists that are merged. A field
-// without anything below it is owned as a whole.
-type ownedFields map[string]any
-
-func decodeOwned(entry *metav1.ManagedFieldsEntry) ownedFields {
-	fields := ownedFields{}
-	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), (*map[string]any)(&fields)) != nil {
-		return ownedFields{} // the API server writes no others
+// fieldsOf are the fields of a managedFields entry. A field without anything below it is owned as a whole.
+func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	set := fieldpath.NewSet()
+	if entry.FieldsV1 == nil {
+		return set, nil
 	}
-	return fields
+	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		return nil, fmt.Errorf("reading the managed fields of %q: %w", entry.Manager, err)
+	}
+	return set, nil
 }
 
-// part finds which part of a value is owned: a field of a mapping, or an
-// item of a list, which is identified by its keys or its value.
-func (f ownedFields) part(value any, part string) (key string, found bool) {
-	switch value := value.(type) {
-	case map[string]any:
-		key = "f:" + part
-		_, found = f[key]
-		return key, found
-	case []any:
-		i, err := strconv.Atoi(part)
-		if err != nil || i < 0 || i >= len(value) {
-			return "", false
-		}
-		return f.item(value[i])
+func fieldsV1(set *fieldpath.Set) (*metav1.FieldsV1, error) {
+	raw, err := set.ToJSON()
+	if err != nil {
+		return nil, fmt.Errorf("writing managed fields: %w", err)
 	}
-	return "", false
+	return metav1.NewFieldsV1(string(raw)), nil
 }
 
-func (f ownedFields) item(item any) (key string, found bool) {
-	for _, key := range slices.Sorted(maps.Keys(f)) {
-		text, keyed := strings.CutPrefix(key, "k:")
-		if plain, ok := strings.CutPrefix(key, "v:"); ok {
-			text = plain
-		} else if !keyed {
-			continue
-		}
-		var wanted any
-		if json.Unmarshal([]byte(text), &wanted) == nil && (keyed && hasKeys(item, wanted) || !keyed && reflect.DeepEqual(plainNumber(item), wanted)) {
-			return key, true
+// element finds the item of a list in a set, where it is identified by its keys or its value.
+func element(set *fieldpath.Set, item any) (fieldpath.PathElement, bool) {
+	content := value.NewValueInterface(item)
+	same := func(e fieldpath.PathElement) bool {
+		return e.Value != nil && value.Equals(*e.Value, content) || e.Key != nil && hasKeys(item, *e.Key)
+	}
+	for e := range set.Members.All() {
+		if same(e) {
+			return e, true
 		}
 	}
-	return "", false
+	for e := range set.Children.All() {
+		if same(e) {
+			return e, true
+		}
+	}
+	return fieldpath.PathElement{}, false
 }
 
 // hasKeys tells whether an item is the one with these keys; keys that it does not
 // have are defaults.
-func hasKeys(item, keys any) bool {
+func hasKeys(item any, keys value.FieldList) bool {
 	fields, _ := item.(map[string]any)
-	wanted, _ := keys.(map[string]any)
 	same := 0
-	for name, value := range wanted {
-		have, found := fields[name]
-		if found && !reflect.DeepEqual(plainNumber(have), value) {
+	for _, key := range keys {
+		have, found := fields[key.Name]
+		if found && !value.Equals(value.NewValueInterface(have), key.Value) {
 			return false
 		}
 		if found {
@@ -81,85 +73,81 @@ func hasKeys(item, keys any) bool {
 	return same > 0
 }
 
-// plainNumber makes numbers of all kinds comparable with decoded JSON.
-func plainNumber(value any) any {
-	switch value := value.(type) {
-	case int64:
-		return float64(value)
-	case int:
-		return float64(value)
-	}
-	return value
-}
-
-func (f ownedFields) below(key string) ownedFields {
-	child, _ := f[key].(map[string]any)
-	return child
-}
-
-// remove removes what a pointer into the value leads to, and tells whether that was owned.
-func (f ownedFields) remove(value any, pointer ignore.Pointer) bool {
-	key, found := f.part(value, pointer[0])
-	if !found {
-		return false
-	}
-	if len(pointer) == 1 {
-		delete(f, key)
-		return true
-	}
-	child := f.below(key)
-	if len(child) == 0 || !child.remove(inside(value, pointer[0]), pointer[1:]) {
-		return false // owned as a whole, or not at all
-	}
-	if len(child) == 0 {
-		delete(f, key)
-	}
-	return true
-}
-
-// inside is one part of a value.
-func inside(value any, part string) any {
-	switch value := value.(type) {
-	case map[string]any:
-		return value[part]
-	case []any:
-		if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(value) {
-			return value[i]
+// pathOf is what a pointer into an object leads to, as the set writes it; nil where that is no path of the set.
+func pathOf(set *fieldpath.Set, object any, pointer ignore.Pointer) fieldpath.Path {
+	var path fieldpath.Path
+	for _, part := range pointer {
+		e := fieldpath.FieldNameElement(part)
+		switch at := object.(type) {
+		case map[string]any:
+			object = at[part]
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil
+			}
+			var found bool
+			if e, found = element(set, at[i]); !found {
+				return nil
+			}
+			object = at[i]
+		default:
+			return nil
 		}
+		path, set = append(path, e), set.WithPrefix(e)
 	}
-	return nil
+	return path
 }
 
-// lost lists the paths of a value that are not owned, written as in .spec.containers[name="web"].image.
-func (f ownedFields) lost(value any, path string) []string {
-	var paths []string
-	visit := func(part, at string, child any) {
-		if isEmpty(child) {
+// visitFields visits the fields of a value, down to where the set has nothing below: in the set, or not.
+func visitFields(set *fieldpath.Set, fields any, path string, visit func(at string, field any, owned bool)) {
+	descend := func(e fieldpath.PathElement, at string, field any) {
+		if below, found := set.Children.Get(e); found {
+			visitFields(below, field, at, visit)
 			return
 		}
-		key, found := f.part(value, part)
-		if !found {
-			paths = append(paths, leaves(child, at)...)
-		} else if below := f.below(key); len(below) > 0 {
-			paths = append(paths, below.lost(child, at)...)
-		}
+		visit(at, field, set.Members.Has(e))
 	}
-	switch value := value.(type) {
+	switch fields := fields.(type) {
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			visit(name, path+"."+name, value[name])
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			descend(fieldpath.FieldNameElement(name), path+"."+name, fields[name])
 		}
 	case []any:
-		for i, item := range value {
-			visit(strconv.Itoa(i), path+itemText(i, item), item)
+		for i, item := range fields {
+			e, _ := element(set, item)
+			descend(e, path+itemText(i, item), item)
 		}
 	}
+}
+
+// lost lists the paths of an object that are not in a set, written as in .spec.containers[name="web"].image.
+func lost(set *fieldpath.Set, object map[string]any) []string {
+	var paths []string
+	visitFields(set, object, "", func(at string, field any, owned bool) {
+		if !owned && !isEmpty(field) {
+			paths = append(paths, leaves(field, at)...)
+		}
+	})
 	return paths
 }
 
+// among returns those of the paths at or below which the set has something.
+func among(set *fieldpath.Set, object map[string]any, paths []string) []string {
+	var has []string
+	visitFields(set, object, "", func(at string, _ any, owned bool) {
+		for _, path := range paths {
+			if rest, below := strings.CutPrefix(at, path); owned && below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				has = append(has, path)
+			}
+		}
+	})
+	return has
+}
+
 // leaves are the fields of a value that are no mappings.
-func leaves(value any, path string) []string {
-	fields, ok := value.(map[string]any)
+func leaves(field any, path string) []string {
+	fields, ok := field.(map[string]any)
 	if !ok {
 		return []string{path}
 	}
@@ -179,51 +167,14 @@ func itemText(i int, item any) string {
 	return fmt.Sprintf("[%d]", i)
 }
 
-func isEmpty(value any) bool {
-	switch value := value.(type) {
+func isEmpty(field any) bool {
+	switch field := field.(type) {
 	case nil:
 		return true
 	case map[string]any:
-		return len(value) == 0
+		return len(field) == 0
 	case []any:
-		return len(value) == 0
+		return len(field) == 0
 	}
 	return false
-}
-
-// has tells whether a path as lost writes it, or something below it, is owned.
-func (f ownedFields) has(value any, path string) bool {
-	owned := map[string]bool{}
-	f.each(value, "", owned)
-	for at := range owned {
-		if at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") {
-			return true
-		}
-	}
-	return false
-}
-
-// each collects the paths of what is owned of a value.
-func (f ownedFields) each(value any, path string, into map[string]bool) {
-	visit := func(part, at string, child any) {
-		key, found := f.part(value, part)
-		if !found {
-			return
-		}
-		if below := f.below(key); len(below) > 0 {
-			below.each(child, at, into)
-			return
-		}
-		into[at] = true
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		for name, child := range value {
-			visit(name, path+"."+name, child)
-		}
-	case []any:
-		for i, item := range value {
-			visit(strconv.Itoa(i), path+itemText(i, item), item)
-		}
-	}
 }

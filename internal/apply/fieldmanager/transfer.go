@@ -3,9 +3,6 @@
 package fieldmanager
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,22 +62,6 @@ func HandOver(entries []metav1.ManagedFieldsEntry, to string) ([]metav1.ManagedF
 	return orNone(rest), nil
 }
 
-func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
-	set := fieldpath.NewSet()
-	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
-		return nil, fmt.Errorf("reading the managed fields of %q: %w", entry.Manager, err)
-	}
-	return set, nil
-}
-
-func fieldsV1(set *fieldpath.Set) (*metav1.FieldsV1, error) {
-	raw, err := set.ToJSON()
-	if err != nil {
-		return nil, fmt.Errorf("writing managed fields: %w", err)
-	}
-	return metav1.NewFieldsV1(string(raw)), nil
-}
-
 // RenameManager moves the applied fields of one manager to another; when that one holds
 // some already, they are dropped.
 func RenameManager(entries []metav1.ManagedFieldsEntry, from, to string) []metav1.ManagedFieldsEntry {
@@ -113,21 +94,24 @@ func applied(entry metav1.ManagedFieldsEntry, manager string) bool {
 	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// WithoutIgnored removes the ignored fields from the manager's entry.
+// WithoutIgnored removes the ignored fields from the manager's entry, and tells whether it had any.
 func WithoutIgnored(entries []metav1.ManagedFieldsEntry, manager string, action plan.Action) ([]metav1.ManagedFieldsEntry, bool, error) {
 	var changed []metav1.ManagedFieldsEntry
 	held := false
 	for _, entry := range entries {
 		if applied(entry, manager) {
-			fields := decodeOwned(&entry)
-			for _, pointer := range action.Given {
-				held = fields.remove(action.Desired.Object, pointer) || held
-			}
-			raw, err := json.Marshal(fields)
+			fields, err := fieldsOf(entry)
 			if err != nil {
-				return nil, false, fmt.Errorf("releasing ignored fields: %w", err)
+				return nil, false, err
 			}
-			entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
+			left := fields
+			for _, pointer := range action.Given {
+				left = left.RecursiveDifference(fieldpath.NewSet(pathOf(left, action.Desired.Object, pointer)))
+			}
+			held = held || left.Size() < fields.Size()
+			if entry.FieldsV1, err = fieldsV1(left); err != nil {
+				return nil, false, err
+			}
 		}
 		changed = append(changed, entry)
 	}

@@ -26,7 +26,9 @@ type BundleDeploymentSpec struct {
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty"`
 
-	// Path is the folder of the artifact that holds the bundle; its root if empty.
+	// Path is the folder of the artifact that holds the bundle. If it is empty, that is
+	// its root, or the folder of a packaged chart and of other artifacts that contain one
+	// folder with a bundle and nothing else.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
@@ -19,6 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/spec/values"
+	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
 // TestChartOptions: each file over those before it, --set over all of them, and what --api-versions names beside what
@@ -181,5 +185,37 @@ func TestInspectChart(t *testing.T) {
 	var value inspect.Description
 	if err := json.Unmarshal([]byte(satchel(t, "inspect", chartFolder(t), "-o", "json").out), &value); err != nil || value.Chart == nil || !value.Chart.ValuesSchema || len(value.Chart.Hooks) != 1 {
 		t.Errorf("%v, %+v", err, value.Chart)
+	}
+}
+
+// TestChartOfRegistry: a chart that was packaged by Helm and pushed as helm push does needs no path.
+func TestChartOfRegistry(t *testing.T) {
+	noLogins(t)
+	server := upstream.NewRegistry(t.Context())
+	t.Cleanup(server.Close)
+	c := &chart.Chart{
+		Metadata:  &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "shop", Version: "1.2.3"},
+		Templates: []*common.File{{Name: "templates/a.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n")}},
+	}
+	file, err := chartutil.Save(c, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packaged, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.PushChart(t.Context(), "charts/shop:1.2.3", packaged, c.Metadata); err != nil {
+		t.Fatal(err)
+	}
+	ref := server.Host() + "/charts/shop:1.2.3"
+	for _, args := range [][]string{{}, {"--format", "helm"}, {"--path", "shop"}} {
+		got := satchel(t, append([]string{"render", ref, "--insecure", "--install-namespace", "shop", "--release-name", "x"}, args...)...)
+		if got.code != kit.ExitOK || !strings.Contains(got.out, "name: x") {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+	if got := satchel(t, "inspect", ref, "--insecure"); got.code != kit.ExitOK || !strings.Contains(got.out, "1.2.3") {
+		t.Errorf("%s", got)
 	}
 }

@@ -4,7 +4,6 @@ package convert
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,8 +14,8 @@ import (
 )
 
 // convertHelm renders a chart: of a folder, or the package in it that is named.
-func convertHelm(files fs.FS, packaged string, o Options) (Result, error) {
-	rendered, problems := helm.Convert(files, packaged, o.InstallNamespace, o.Helm, o.Limits)
+func convertHelm(e entered, o Options) (Result, error) {
+	rendered, problems := helm.Convert(e.root, e.packaged, o.InstallNamespace, o.Helm, o.Limits)
 	all := slices.Clone(rendered.Manifests)
 	hooks := make(map[*unstructured.Unstructured]helm.Hook, len(rendered.Hooks))
 	for _, h := range rendered.Hooks {

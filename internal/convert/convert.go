@@ -7,7 +7,6 @@ package convert
 import (
 	"fmt"
 	"io/fs"
-	"path"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -68,8 +67,8 @@ type Hook struct {
 type Options struct {
 	// Format of the bundle; empty: it is detected, and refused where the tree leaves a doubt.
 	Format Format
-	// Path is the folder inside the tree that holds the bundle; empty: the tree itself. A kustomization may be based on
-	// folders beside it, within the tree. Of a chart it may also be the package.
+	// Path is the folder inside the tree that holds the bundle; empty: the tree itself, or the only folder in it (see Unwrap).
+	// A kustomization may be based on folders beside it, within the tree. Of a chart it may also be the package.
 	Path string
 	// InstallNamespace is where objects go that carry no namespace. Required.
 	InstallNamespace string
@@ -114,26 +113,26 @@ type Result struct {
 
 // Convert reads a bundle and returns its objects. It fails with an *Error that lists every problem found.
 func Convert(files fs.FS, o Options) (Result, error) {
-	root, packaged, problem := enter(files, o.Path)
+	e, problem := enter(files, o.Path)
 	if problem != nil {
 		return Result{}, manifest.AsError([]Problem{*problem})
 	}
 	if problems := checkNamespace(o.InstallNamespace); problems != nil {
 		return Result{}, manifest.AsError(problems)
 	}
-	format, problem := formatOf(root, packaged, o)
+	format, problem := formatOf(e, o)
 	if problem != nil {
 		return Result{}, manifest.AsError([]Problem{*problem})
 	}
 	switch format {
 	case PlainV0:
-		return convertPlain(root, o)
+		return convertPlain(e.root, o)
 	case Kustomize:
-		return convertKustomize(files, o)
+		return convertKustomize(e, o)
 	case Helm:
-		return convertHelm(root, packaged, o)
+		return convertHelm(e, o)
 	}
-	return convertRegistryV1(root, o)
+	return convertRegistryV1(e.root, o)
 }
 
 func checkNamespace(name string) []Problem {
@@ -158,8 +157,8 @@ func convertPlain(files fs.FS, o Options) (Result, error) {
 	return result, nil
 }
 
-func convertKustomize(files fs.FS, o Options) (Result, error) {
-	built, problems := kustomize.Convert(files, path.Join(".", o.Path), o.Limits)
+func convertKustomize(e entered, o Options) (Result, error) {
+	built, problems := kustomize.Convert(e.base, e.folder, o.Limits)
 	adapted, problems := overlaid(built.Manifests, problems, o, registryv1.Rendered{})
 	n := normalizer{namespace: o.InstallNamespace}
 	problems = append(problems, n.run(adapted.Manifests)...)

@@ -9,12 +9,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/convert/helm/load"
-	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -36,40 +36,74 @@ const (
 //	a kustomization                                                               kustomize
 //
 // One mark decides. Several are refused, and so are annotations of another mediatype, and a CSV in manifests/ without
-// annotations. Where there is no mark, any manifest makes it plain+v0, unless there is a chart further down; without manifests,
-// one package of a chart makes it helm. A path that names such a package says so by itself.
-func formatOf(files fs.FS, packaged string, o Options) (Format, *Problem) {
+// annotations. Where there is no mark, any manifest makes it plain+v0, unless a folder further down has one: then these folders
+// are named. Without manifests, one package of a chart makes it helm. A path that names such a package says so by itself.
+func formatOf(e entered, o Options) (Format, *Problem) {
 	switch o.Format {
 	case Helm:
-		return Helm, nil
+		return Helm, e.missing(Helm, o)
 	case PlainV0, RegistryV1, Kustomize:
-		if packaged != "" {
-			return "", &Problem{Rule: "format", File: packaged, Message: fmt.Sprintf("the path names a package of a chart, and the format is %s", o.Format), Remedy: `set spec.format to "helm", or leave it out`}
+		if e.packaged != "" {
+			return "", &Problem{Rule: "format", File: e.packaged, Message: fmt.Sprintf("the path names a package of a chart, and the format is %s", o.Format), Remedy: `set spec.format to "helm", or leave it out`}
 		}
-		return o.Format, nil
+		return o.Format, e.missing(o.Format, o)
 	case "":
-		if packaged != "" {
+		if e.packaged != "" {
 			return Helm, nil
 		}
-		return detect(files, o.Limits.OrDefault())
+		return e.detect(o)
 	}
 	return "", &Problem{Rule: "format", Message: fmt.Sprintf("the format %q is not supported", o.Format), Remedy: chooseFormat}
 }
 
-// detector looks at a tree; the first file that could not be read ends its certainty.
+// detector looks at a folder; the first file that could not be read ends its certainty.
 type detector struct {
 	files  fs.FS
+	folder string // its path in the bundle
 	limits Limits
 	failed *Problem
 }
 
-func detect(files fs.FS, limits Limits) (Format, *Problem) {
-	d := &detector{files: files, limits: limits}
+func (e entered) detector(o Options) *detector {
+	return &detector{files: e.root, folder: e.folder, limits: o.Limits.OrDefault()}
+}
+
+func (e entered) detect(o Options) (Format, *Problem) {
+	d := e.detector(o)
 	format, problem := d.detect()
 	if d.failed != nil {
 		return "", d.failed
 	}
 	return format, problem
+}
+
+// missing names the folders of a format that is asked for, where the entered one has no mark of it. Without such folders the
+// converter says what is missing.
+func (e entered) missing(format Format, o Options) *Problem {
+	d := e.detector(o)
+	if format == PlainV0 || e.packaged != "" || d.marked(format) || format == Helm && d.hasPackage() {
+		return d.failed
+	}
+	found := d.look()
+	found.manifests = false // plain+v0 is not what is wanted
+	found.candidates = slices.DeleteFunc(found.candidates, func(c candidate) bool { return c.format != format })
+	if d.failed != nil || len(found.candidates) == 0 {
+		return d.failed
+	}
+	return d.refusal(found)
+}
+
+// marked tells whether the folder has the mark of a format.
+func (d *detector) marked(format Format) bool {
+	switch format {
+	case Helm:
+		return d.exists(chart)
+	case Kustomize:
+		return d.kustomization() != ""
+	case RegistryV1:
+		return d.exists(annotationsFile) || d.exists(manifestsFolder)
+	}
+	return false
 }
 
 func (d *detector) detect() (Format, *Problem) {
@@ -84,11 +118,8 @@ func (d *detector) detect() (Format, *Problem) {
 	}
 	found := d.look()
 	switch {
-	case found.chart != "":
-		return "", &Problem{
-			Rule: "format", File: found.chart, Message: "this is a chart, and spec.path does not point at it",
-			Remedy: fmt.Sprintf("set spec.path to its folder %q, or spec.format to \"plain+v0\" if manifests are beside charts", path.Dir(found.chart)),
-		}
+	case len(found.candidates) > 0:
+		return "", d.refusal(found)
 	case found.manifests:
 		return PlainV0, nil
 	case d.hasPackage():
@@ -125,10 +156,8 @@ func (d *detector) marks() ([]mark, *Problem) {
 	if d.exists(chart) {
 		found = append(found, mark{Helm, chart})
 	}
-	for _, name := range kustomize.FileNames {
-		if d.exists(name) {
-			return append(found, mark{Kustomize, name}), nil
-		}
+	if name := d.kustomization(); name != "" {
+		found = append(found, mark{Kustomize, name})
 	}
 	return found, nil
 }
@@ -249,35 +278,6 @@ func csvKind(data []byte) bool {
 		}
 		data = data[at+len(word):]
 	}
-}
-
-// contents is what a tree without marks at its root holds.
-type contents struct {
-	manifests bool
-	chart     string // the first one
-}
-
-// look goes through what plain+v0 would be read from.
-func (d *detector) look() contents {
-	var found contents
-	root := "."
-	if info, err := fs.Stat(d.files, manifestsFolder); err == nil && info.IsDir() {
-		root = manifestsFolder
-	}
-	err := fs.WalkDir(d.files, root, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir():
-		case entry.Name() == chart && (found.chart == "" || name < found.chart):
-			found.chart = name
-		case manifest.Named(name):
-			found.manifests = true
-		}
-		return nil
-	})
-	d.read(".", err)
-	return found
 }
 
 // hasPackage tells whether the root holds one package of a chart.

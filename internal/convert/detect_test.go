@@ -64,7 +64,8 @@ func TestDetect(t *testing.T) {
 		"mentioned only":       {"a mention is not a CSV", tree("manifests/a.yaml", configMap+"data: {a: ClusterServiceVersion}"), "", convert.PlainV0, ""},
 		"chosen":               {"a choice overrides", tree("manifests/a.yaml", csv), convert.PlainV0, convert.PlainV0, ""},
 		"helm":                 {"charts are recognised", tree("Chart.yaml", chartYAML, "templates/a.yaml", chartTemplate), "", convert.Helm, ""},
-		"helm further down":    {"a chart that the path does not point at", tree("a.yaml", configMap, "deploy/Chart.yaml", "name: x"), "", "", `deploy/Chart.yaml: this is a chart, and spec.path does not point at it; set spec.path to its folder "deploy"`},
+		"helm further down":    {"a chart that the path does not point at", tree("a.yaml", configMap, "deploy/Chart.yaml", "name: x"), "", "", `the bundle is not at the root of the files, but in the folder deploy (helm); set spec.path to "deploy", or spec.format to "plain+v0" to apply all manifests as they are`},
+		"marks beside":         {"a mark at the root decides", tree("kustomization.yaml", "resources: [a.yaml]", "a.yaml", configMap, "b/Chart.yaml", ""), "", convert.Kustomize, ""},
 		"helm beside":          {"manifests/ is all that is read of plain bundles", tree("manifests/a.yaml", configMap, "deploy/Chart.yaml", "name: x"), "", convert.PlainV0, ""},
 		"two packages":         {"one has to be named", tree("a-1.tgz", "", "b-1.tgz", ""), "", "", "no manifests"},
 		"no chart":             {"chosen where there is none", tree("a.yaml", configMap), convert.Helm, "", "the folder has no Chart.yaml"},
@@ -76,7 +77,20 @@ func TestDetect(t *testing.T) {
 		"plain, kustomize":     {"a declared type is a mark", tree("manifests/a.yaml", configMap, "metadata/annotations.yaml", mediaType("plain+v0"), "Kustomization", ""), "", "", `plain+v0 (metadata/annotations.yaml) and kustomize (Kustomization)`},
 		"all three":            {"each is named", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", annotations, "Chart.yaml", "name: x", "kustomization.yaml", ""), "", "", `registry+v1 (metadata/annotations.yaml), helm (Chart.yaml) and kustomize (kustomization.yaml); set spec.format to "registry+v1", "helm" or "kustomize"`},
 		"all three, chosen":    {"a choice ends the doubt", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", annotations, "Chart.yaml", "name: x", "kustomization.yaml", ""), convert.RegistryV1, convert.RegistryV1, ""},
-		"marks below":          {"a chart or a kustomization further down is no mark", tree("a.yaml", configMap, "charts/x/README", "", "base/Kustomization", ""), "", convert.PlainV0, ""},
+		"kustomize below":      {"a kustomization that the path does not point at", tree("README.md", "", "deploy/kustomization.yaml", "resources: [a.yaml]", "deploy/a.yaml", configMap), "", "", `but in the folder deploy (kustomize); set spec.path to "deploy"`},
+		"several below":        {"all are named, those inside another one are not", tree("README.md", "", "z/Kustomization", "", "charts/app/Chart.yaml", "", "charts/app/charts/b/Chart.yaml", "", "z/base/kustomization.yml", "", "v1/metadata/annotations.yaml", annotations, "v1/manifests/a.yaml", csv), "", "", `these folders hold one: v1 (registry+v1), z (kustomize), charts/app (helm); set spec.path to one of "v1", "z", "charts/app"`},
+		"many below":           {"not all are named", tree("a/Chart.yaml", "", "b/Chart.yaml", "", "c/Chart.yaml", "", "d/Chart.yaml", "", "e/Chart.yaml", "", "f/Chart.yaml", ""), "", "", `e (helm) and 1 more; set spec.path to one of "a", "b", "c", "d", "e"`},
+		"hidden below":         {"plain+v0 does not read hidden folders either", tree("a.yaml", configMap, ".github/Chart.yaml", ""), "", convert.PlainV0, ""},
+		"in manifests":         {"a kustomization in the folder of plain bundles", tree("README.md", "", "manifests/kustomization.yaml", "resources: [a.yaml]", "manifests/a.yaml", configMap), "", "", `set spec.path to "manifests"`},
+		"of Flux":              {"an object that has its kind as name of the file", tree("apps/kustomization.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\n"), "", convert.PlainV0, ""},
+		"plain+v0, below":      {"a choice overrides", tree("a.yaml", configMap, "b/Kustomization", ""), convert.PlainV0, convert.PlainV0, ""},
+		"helm, below":          {"those of the chosen format are named", tree("README.md", "", "deploy/kustomization.yaml", "", "charts/app/Chart.yaml", ""), convert.Helm, "", `in the folder charts/app (helm); set spec.path to "charts/app" [`},
+		"kustomize, below":     {"those of the chosen format are named", tree("README.md", "", "deploy/kustomization.yaml", "", "charts/app/Chart.yaml", ""), convert.Kustomize, "", `in the folder deploy (kustomize); set spec.path to "deploy" [`},
+		"only folder, helm":    {"a chart as helm package writes it", tree("x/Chart.yaml", chartYAML, "x/templates/a.yaml", chartTemplate), "", convert.Helm, ""},
+		"only folder, asked":   {"also where the format is given", tree("x/Chart.yaml", chartYAML, "x/templates/a.yaml", chartTemplate), convert.Helm, convert.Helm, ""},
+		"only folder, bundle":  {"a bundle in a folder", tree("x/manifests/a.yaml", csv, "x/metadata/annotations.yaml", annotations), "", convert.RegistryV1, ""},
+		"only folder, built":   {"with bases beside the kustomization", tree("x/kustomization.yaml", "resources: [base]", "x/base/kustomization.yaml", "resources: [a.yaml]", "x/base/a.yaml", configMap), "", convert.Kustomize, ""},
+		"only folder, plain":   {"plain manifests have no mark", tree("x/a.yaml", configMap), "", convert.PlainV0, ""},
 		"manifests, kustomize": {"a kustomization of what is in manifests/", tree("kustomization.yaml", "resources: [manifests/a.yaml]", "manifests/a.yaml", configMap), "", convert.Kustomize, ""},
 		"metadata, manifests":  {"a folder of that name alone says nothing", tree("metadata/README.md", "x", "manifests/a.yaml", configMap), "", convert.PlainV0, ""},
 		"annotations alone":    {"without manifests/ they decide nothing", tree("metadata/annotations.yaml", annotations, "kustomization.yaml", "resources: [a.yaml]", "a.yaml", configMap), "", convert.Kustomize, ""},
@@ -194,5 +208,14 @@ func TestInstallNamespace(t *testing.T) {
 		if _, err := convert.Convert(tree("a.yaml", configMap), convert.Options{InstallNamespace: namespace}); err == nil {
 			t.Errorf("%q is accepted", namespace)
 		}
+	}
+}
+
+// TestCandidatesBelowAPath: they are named as spec.path has to name them.
+func TestCandidatesBelowAPath(t *testing.T) {
+	files := tree("apps/a/kustomization.yaml", "", "apps/b/kustomization.yaml", "", "other.yaml", configMap)
+	_, err := convert.Convert(files, convert.Options{Path: "apps", InstallNamespace: "ns"})
+	if want := `right in the folder "apps" of spec.path, and these folders hold one: apps/a (kustomize), apps/b (kustomize); set spec.path to one of "apps/a", "apps/b"`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -16,54 +16,93 @@ import (
 
 // Enter returns the folder that holds a bundle and the bundle's format, as Convert finds them; its error is an *Error.
 func Enter(files fs.FS, o Options) (fs.FS, Format, error) {
-	root, packaged, problem := enter(files, o.Path)
+	e, problem := enter(files, o.Path)
 	if problem != nil {
 		return nil, "", manifest.AsError([]Problem{*problem})
 	}
-	format, problem := formatOf(root, packaged, o)
+	format, problem := formatOf(e, o)
 	if problem != nil {
 		return nil, "", manifest.AsError([]Problem{*problem})
 	}
-	return root, format, nil
+	return e.root, format, nil
 }
 
 // DescribeChart reads what the chart among files says of itself; its error is an *Error.
 func DescribeChart(files fs.FS, o Options) (helm.Description, error) {
-	root, packaged, problem := enter(files, o.Path)
+	e, problem := enter(files, o.Path)
 	if problem != nil {
 		return helm.Description{}, manifest.AsError([]Problem{*problem})
 	}
-	described, problem := helm.Describe(root, packaged, o.Limits)
+	described, problem := helm.Describe(e.root, e.packaged, o.Limits)
 	if problem != nil {
 		return helm.Description{}, manifest.AsError([]Problem{*problem})
 	}
 	return described, nil
 }
 
-// enter returns the part of files below folder, which must exist and lie inside. Of the package of a chart it is the folder
-// that the package lies in, and the package's name.
-func enter(files fs.FS, folder string) (root fs.FS, packaged string, problem *Problem) {
+// Unwrap returns the files of a bundle that paths are relative to: those given, or, where they are nothing but one folder with
+// the mark of a format, those of that folder. Packages of charts and many archives have their files in such a folder.
+func Unwrap(files fs.FS) (fs.FS, error) {
+	base, problem := unwrap(files)
+	if problem != nil {
+		return nil, manifest.AsError([]Problem{*problem})
+	}
+	return base, nil
+}
+
+func unwrap(files fs.FS) (fs.FS, *Problem) {
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return nil, manifest.Unreadable(".", err)
+	}
+	if len(entries) != 1 || !entries[0].IsDir() {
+		return files, nil
+	}
+	inside, err := fs.Sub(files, entries[0].Name())
+	if err != nil {
+		return nil, manifest.Unreadable(entries[0].Name(), err)
+	}
+	d := &detector{files: inside, limits: DefaultLimits()}
+	if d.exists(annotationsFile) && d.exists(manifestsFolder) || d.marked(Helm) || d.marked(Kustomize) {
+		return inside, d.failed
+	}
+	return files, d.failed
+}
+
+// entered is the part of a bundle's files that a conversion works on.
+type entered struct {
+	base     fs.FS  // what spec.path is relative to: see Unwrap
+	folder   string // the path of root in base; "." is base itself
+	root     fs.FS
+	packaged string // the package of a chart in root that spec.path names
+}
+
+// enter finds the folder that a path names, which must exist and lie inside. Without a path it is what Unwrap returns. Of the
+// package of a chart it is the folder that the package lies in.
+func enter(files fs.FS, folder string) (entered, *Problem) {
 	clean := path.Clean(strings.TrimPrefix(folder, "./"))
 	if folder == "" || clean == "." {
-		return files, "", nil
+		base, problem := unwrap(files)
+		if problem != nil {
+			return entered{}, problem
+		}
+		return entered{base: base, folder: ".", root: base}, nil
 	}
 	info, problem := look(files, folder, clean)
 	if problem != nil {
-		return nil, "", problem
+		return entered{}, problem
 	}
+	e := entered{base: files, folder: clean}
 	if info.Mode().IsRegular() && load.IsPackage(clean) {
-		clean, packaged = path.Split(clean)
-		if clean = path.Clean(clean); clean == "." {
-			return files, packaged, nil
-		}
+		e.folder, e.packaged = path.Dir(clean), path.Base(clean)
 	} else if !info.IsDir() {
-		return nil, "", &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the bundle has no folder %q", clean), Remedy: "correct spec.path"}
+		return entered{}, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the bundle has no folder %q", clean), Remedy: "correct spec.path"}
 	}
-	root, err := fs.Sub(files, clean)
-	if err != nil {
-		return nil, "", &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the folder %q cannot be entered", clean)}
+	var err error
+	if e.root, err = fs.Sub(files, e.folder); err != nil {
+		return entered{}, &Problem{Rule: manifest.RuleFile, Message: fmt.Sprintf("the folder %q cannot be entered", e.folder)}
 	}
-	return root, packaged, nil
+	return e, nil
 }
 
 // look finds what a path inside the bundle names.

@@ -58,6 +58,9 @@ func Take(sources []Source, want convert.Format, folder string) (Bundle, error) 
 // takeFolder takes a folder of one format.
 func takeFolder(source Source, want convert.Format, folder string) (Bundle, error) {
 	_, format, err := convert.Enter(source.Files, convert.Options{Format: want, Path: folder})
+	if err == nil && path.Clean("./"+folder) == "." {
+		source.Files, err = convert.Unwrap(source.Files)
+	}
 	if err != nil {
 		return Bundle{}, fmt.Errorf("reading %s: %w", source.Name, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,8 +24,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/sirupsen/logrus"
 )
 
@@ -70,6 +74,58 @@ func (r *Registry) Push(ctx context.Context, repositoryAndTag string, layers ...
 	digest, err := img.Digest()
 	return digest.String(), err
 }
+
+// PushChart stores a package of a chart as helm push does: with its media types, the metadata of the chart as configuration,
+// and a layer for the provenance file. It returns the digest.
+func (r *Registry) PushChart(ctx context.Context, repositoryAndTag string, packaged []byte, metadata any) (string, error) {
+	ref, err := name.ParseReference(r.Host()+"/"+repositoryAndTag, name.Insecure)
+	if err != nil {
+		return "", fmt.Errorf("naming the chart: %w", err)
+	}
+	config, err := json.Marshal(metadata)
+	if err != nil {
+		return "", fmt.Errorf("writing the metadata of the chart: %w", err)
+	}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(http.DefaultTransport)}
+	manifest := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Annotations: map[string]string{"org.opencontainers.image.title": ref.Context().RepositoryStr()}}
+	for _, blob := range []struct {
+		kind types.MediaType
+		data []byte
+	}{
+		{"application/vnd.cncf.helm.config.v1+json", config},
+		{"application/vnd.cncf.helm.chart.content.v1.tar+gzip", packaged},
+		{"application/vnd.cncf.helm.chart.provenance.v1.prov", []byte("-----BEGIN PGP SIGNED MESSAGE-----\n")},
+	} {
+		layer := static.NewLayer(blob.data, blob.kind)
+		if err := remote.WriteLayer(ref.Context(), layer, options...); err != nil {
+			return "", fmt.Errorf("pushing a blob of %s: %w", ref, err)
+		}
+		described, err := partial.Descriptor(layer)
+		if err != nil {
+			return "", fmt.Errorf("describing a blob of %s: %w", ref, err)
+		}
+		manifest.Layers = append(manifest.Layers, *described)
+	}
+	manifest.Config, manifest.Layers = manifest.Layers[0], manifest.Layers[1:]
+	document, err := json.Marshal(manifest)
+	if err != nil {
+		return "", fmt.Errorf("writing the manifest of %s: %w", ref, err)
+	}
+	if err := remote.Put(ref, written(document), options...); err != nil {
+		return "", fmt.Errorf("pushing %s: %w", ref, err)
+	}
+	digest, _, err := v1.SHA256(bytes.NewReader(document))
+	return digest.String(), err
+}
+
+// written is a manifest to push as it is.
+type written []byte
+
+// RawManifest returns the manifest.
+func (w written) RawManifest() ([]byte, error) { return w, nil }
+
+// MediaType of the manifest.
+func (written) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
 
 // Image builds an image with the files of the given trees, a layer each.
 func Image(layers ...fs.FS) (v1.Image, error) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -181,7 +182,8 @@ func (f *Fetcher) layers(ctx context.Context, image document) ([]v1.Descriptor, 
 			return nil, err
 		}
 	}
-	return image.Layers, checkLayers(image.Layers, f.limits)
+	files := slices.DeleteFunc(image.Layers, func(layer v1.Descriptor) bool { return layer.MediaType == helmProvenance })
+	return files, checkLayers(files, f.limits)
 }
 
 func (f *Fetcher) child(ctx context.Context, child v1.Descriptor) (document, error) {

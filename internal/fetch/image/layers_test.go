@@ -58,6 +58,22 @@ func TestM10MediaTypes(t *testing.T) {
 	}
 }
 
+// TestChartWithProvenance: helm push stores the signature of a chart as a layer that is no archive.
+func TestChartWithProvenance(t *testing.T) {
+	u := small(t)
+	chart := static.NewLayer(gzipped(t, packed(t, "shop/Chart.yaml", "name: shop")), "application/vnd.cncf.helm.chart.content.v1.tar+gzip")
+	signature := static.NewLayer([]byte("-----BEGIN PGP SIGNED MESSAGE-----"), helmProvenance)
+	push(t, u.host+"/shop:1.0.0", imageOf(t, signature, chart))
+	_, files, err := pull(t, options(u.host+"/shop:1.0.0"))
+	if err != nil || len(files) != 1 || files["shop/Chart.yaml"] != "name: shop" {
+		t.Errorf("%v, %v", files, err)
+	}
+	push(t, u.host+"/signature:1.0.0", imageOf(t, signature))
+	if _, _, err := pull(t, options(u.host+"/signature:1.0.0")); fetch.ReasonOf(err) != fetch.InvalidContent {
+		t.Errorf("an image without files: %v", err)
+	}
+}
+
 func TestM10LiesAboutLayers(t *testing.T) {
 	good := gzipped(t, packed(t, "a", strings.Repeat("x", 3000)))
 	cases := map[string]struct {

@@ -87,6 +87,9 @@ func checkLayers(layers []v1.Descriptor, l fetch.Limits) error {
 	return nil
 }
 
+// helmProvenance is the media type of the signature that helm push adds as a layer beside that of the chart. It is no archive.
+const helmProvenance types.MediaType = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+
 // compression tells how a layer is packed. Docker's and OCI's layer types are accepted, and those of artifacts that
 // say in the same way that they are tar archives. Layers that live elsewhere than in the registry are refused.
 func compression(layer v1.Descriptor) (fetch.Compression, error) {

@@ -19,10 +19,10 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 		return r.approvedClient(ctx, s)
 	}
 	if isAfter(err, stepApprove) {
-		return s.resolved.access.Client, nil
+		return s.resolved.Access.Client, nil
 	}
-	if demanded, err := r.approvals().Demanded(ctx, s.object); err != nil || !demanded {
-		return s.resolved.access.Client, err
+	if demanded, err := r.approvals().Demanded(ctx, s.Object); err != nil || !demanded {
+		return s.resolved.Access.Client, err
 	}
 	return r.approvedClient(ctx, s)
 }
@@ -30,18 +30,18 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 // approvedClient is the client that impersonates the ServiceAccount for which the executed plan was
 // approved. A proposed other ServiceAccount is not used.
 func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Client, error) {
-	record := r.approvals().Proven(s.object)
-	if record == nil || len(approval.Elsewhere(record, &s.object.Spec)) == 0 {
-		return s.resolved.access.Client, nil
+	record := r.approvals().Proven(s.Object)
+	if record == nil || len(approval.Elsewhere(record, &s.Object.Spec)) == 0 {
+		return s.resolved.Access.Client, nil
 	}
-	as := s.object.DeepCopy()
+	as := s.Object.DeepCopy()
 	as.Spec.ServiceAccountName, as.Spec.RemoteServiceAccountName, as.Spec.KubeConfig = record.ServiceAccountName, record.RemoteServiceAccountName, record.KubeConfig
 	approved, err := r.accounts().Find(ctx, as)
 	if err != nil {
 		return nil, err
 	}
 	target, err := r.accounts().Identify(ctx, as, approved)
-	if err == nil && target != s.listed.inventory.Target {
+	if err == nil && target != s.listed.Inventory.Target {
 		err = fmt.Errorf("the kubeconfig for which the executed plan was approved leads to another cluster now")
 	}
 	return approved.Client, err

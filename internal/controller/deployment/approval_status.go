@@ -22,22 +22,22 @@ import (
 //	a prune is held                          PruneHeld
 //	else                                     nothing
 func setApproval(s *state, err error) {
-	if !s.reached[v1alpha1.PlannedCondition] {
+	if !s.decided.Accepted {
 		return
 	}
 	pending := func(reason, message string) {
-		pipeline.SetCondition(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message)
+		pipeline.SetCondition(s.Object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message)
 	}
 	switch {
 	case approval.AwaitsApproval(err):
 		pending(failure.Of(err).Reason, failure.Of(err).Error())
-	case s.decided.plan.Held != nil && s.decided.consent != nil && s.decided.consent.Denied != nil:
-		pending(v1alpha1.ReasonApprovalDenied, s.decided.consent.DeniedText(s.revision())+"\n"+s.decided.plan.Held.String())
-	case s.decided.plan.Held != nil && s.decided.consent != nil:
-		pending(v1alpha1.ReasonPruneHeld, s.decided.plan.Held.String()+fmt.Sprintf(", or approve it with satchel approve %s -n %s --plan %s",
-			s.object.Name, s.object.Namespace, s.decided.consent.Digest))
+	case s.decided.Plan.Held != nil && s.decided.Consent != nil && s.decided.Consent.Denied != nil:
+		pending(v1alpha1.ReasonApprovalDenied, s.decided.Consent.DeniedText(s.resolved.Revision())+"\n"+s.decided.Plan.Held.String())
+	case s.decided.Plan.Held != nil && s.decided.Consent != nil:
+		pending(v1alpha1.ReasonPruneHeld, s.decided.Plan.Held.String()+fmt.Sprintf(", or approve it with satchel approve %s -n %s --plan %s",
+			s.Object.Name, s.Object.Namespace, s.decided.Consent.Digest))
 	default:
-		conditions.Delete(s.object, v1alpha1.ApprovalPendingCondition)
+		conditions.Delete(s.Object, v1alpha1.ApprovalPendingCondition)
 	}
 }
 
@@ -49,7 +49,7 @@ func setApproval(s *state, err error) {
 //	it is healthy                            Ready
 //	else                                     Progressing, Retrying when overdue or failed
 func setAwaiting(s *state, err error) {
-	d, last := s.object, s.object.Status.LastAppliedRevision
+	d, last := s.Object, s.Object.Status.LastAppliedRevision
 	waits := "; another plan waits for an approval: see " + v1alpha1.ApprovalPendingCondition
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
@@ -57,10 +57,10 @@ func setAwaiting(s *state, err error) {
 		pipeline.SetRetrying(d, v1alpha1.ReasonApprovalPending, failure.Of(err).Error())
 	case s.keepErr != nil:
 		pipeline.SetRetrying(d, failure.Of(s.keepErr).Reason, "revision "+last+" stays applied, but could not be compared with the cluster: "+failure.Of(s.keepErr).Error()+waits)
-	case s.kept == nil || s.kept.settled.health == nil || healthy == nil:
+	case s.kept == nil || s.kept.settled.Health == nil || healthy == nil:
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
 	case healthy.Status == metav1.ConditionTrue:
-		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.health.total, s.kept.healthyWords(), waits))
+		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, s.kept.note.Health.Total, s.kept.healthyWords(), waits))
 	case healthy.Status == metav1.ConditionUnknown:
 		pipeline.SetProgressing(d, healthy.Reason, healthy.Message+waits)
 	default:
@@ -71,7 +71,7 @@ func setAwaiting(s *state, err error) {
 // emitApproval emits an event when a plan or prune waits for an approval, once for each
 // message, and when an approved plan is executed.
 func (r *Reconciler) emitApproval(s *state) {
-	was, is := conditions.Get(s.before, v1alpha1.ApprovalPendingCondition), conditions.Get(s.object, v1alpha1.ApprovalPendingCondition)
+	was, is := conditions.Get(s.Before, v1alpha1.ApprovalPendingCondition), conditions.Get(s.Object, v1alpha1.ApprovalPendingCondition)
 	if is != nil && (was == nil || was.Message != is.Message) {
 		switch is.Reason {
 		case v1alpha1.ReasonPruneHeld:
@@ -82,7 +82,7 @@ func (r *Reconciler) emitApproval(s *state) {
 			r.normal(s, "ApprovalRequired", "Approve", is.Message)
 		}
 	}
-	if c := s.decided.consent; c != nil && c.Begun && s.object.Status.Executed.Approval != "" {
-		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.Digest, s.revision(), s.object.Status.Executed.Approval))
+	if c := s.decided.Consent; c != nil && c.Begun && s.Object.Status.Executed.Approval != "" {
+		r.normal(s, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.Digest, s.resolved.Revision(), s.Object.Status.Executed.Approval))
 	}
 }

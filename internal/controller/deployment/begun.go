@@ -4,11 +4,7 @@ package deployment
 
 import (
 	"fmt"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 )
@@ -17,13 +13,13 @@ import (
 // so that the same plan recognizes writes of a process that died, and in the cache by
 // content, so that a later revision knows which fields this deployment owned.
 func (r *Reconciler) beginPlan(s *state) error {
-	s.decided.plan.Begin()
-	if s.keeping {
+	s.decided.Plan.Begin()
+	if s.Keeping {
 		return nil
 	}
 	planned, err := s.begunObjects()
 	if err == nil && len(planned) > 0 {
-		err = snapshot.KeepBegun(r.Snapshots, string(s.object.UID), planned, s.listed.inventory, s.snapshot)
+		err = snapshot.KeepBegun(r.Snapshots, string(s.Object.UID), planned, s.listed.Inventory, s.Snapshot)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the planned objects: %w", err)
@@ -35,11 +31,11 @@ func (r *Reconciler) beginPlan(s *state) error {
 // certificates.
 func (s *state) begunObjects() ([]snapshot.Begun, error) {
 	hashes := map[inventory.ID]string{}
-	planned := s.decided.plan.Beginning()
+	planned := s.decided.Plan.Beginning()
 	for _, object := range planned {
 		hashes[object.ID] = object.Rendered.String()
 	}
-	objects, err := s.bare(planned)
+	objects, err := s.rendered.Bare(&s.Subject, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -53,46 +49,13 @@ func (s *state) begunObjects() ([]snapshot.Begun, error) {
 // saveSnapshot stores the objects of the plan as they were applied, if they are not
 // stored already. The Secrets of certificates stay on the cluster only.
 func (r *Reconciler) saveSnapshot(s *state) error {
-	objects, err := s.bare(s.decided.plan.Objects())
+	objects, err := s.rendered.Bare(&s.Subject, s.decided.Plan.Objects())
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	last := snapshot.Snapshot{Revision: s.revision(), Target: s.listed.inventory.Target, Objects: objects, Certificates: s.rendered.wanted, Hooks: s.rendered.hooks}
-	if err := snapshot.Save(r.Snapshots, string(s.object.UID), last); err != nil {
+	last := snapshot.Snapshot{Revision: s.resolved.Revision(), Target: s.listed.Inventory.Target, Objects: objects, Certificates: s.rendered.Wanted, Hooks: s.rendered.Hooks}
+	if err := snapshot.Save(r.Snapshots, string(s.Object.UID), last); err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
 	return nil
-}
-
-// lastFields returns an object with all the fields that this deployment owned when it
-// was applied last; nil if it was not applied. Fields that certify adds are included
-// with any value, since they are issued again. The CA bundle of an object that trusts
-// none of the certificates, then or now, is not.
-func (s *state) lastFields(id inventory.ID) *unstructured.Unstructured {
-	if secret := s.rendered.issued.Secret(id); secret != nil {
-		return secret
-	}
-	last, trusted := s.snapshot.Object(id)
-	if last == nil || !trusted && !s.trustsNow(id) {
-		return last
-	}
-	return certificate.Inject(last, nil)
-}
-
-// trustsNow tells whether an object of the revision trusts one of the certificates: its
-// CA bundle is taken from its former owner, such as cert-manager.
-func (s *state) trustsNow(id inventory.ID) bool {
-	return slices.ContainsFunc(s.rendered.desired, func(object *unstructured.Unstructured) bool {
-		return inventory.IDOf(object) == id && s.trusts(object)
-	})
-}
-
-// earlier returns the kept contents that may have been written to an object: those of the
-// last apply, and those begun since with the hash of the inventory entry.
-func (s *state) earlier(entry inventory.Entry) []*unstructured.Unstructured {
-	var contents []*unstructured.Unstructured
-	if last := s.lastFields(entry.ID); last != nil {
-		contents = append(contents, last)
-	}
-	return append(contents, s.snapshot.BegunAs(entry)...)
 }

@@ -11,9 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -30,12 +28,12 @@ func (s *state) appliedState() *state {
 // certificateEnds are the expiry times of the certificates on the cluster after this
 // reconcile, sorted by Secret; false if they are unknown.
 func (s *state) certificateEnds() ([]certificate.End, bool) {
-	if s.rendered.issued == nil {
-		return nil, s.reached[v1alpha1.AppliedCondition]
+	if s.rendered.Issued == nil {
+		return nil, s.delivered.Complete
 	}
-	there := maps.Clone(s.rendered.issued.Found)
+	there := maps.Clone(s.rendered.Issued.Found)
 	for _, id := range s.writtenCertificates(apply.Created, apply.Updated, apply.Repaired, apply.Settled, apply.Unchanged) {
-		there[id] = s.rendered.issued.Secret(id)
+		there[id] = s.rendered.Issued.Secret(id)
 	}
 	var ends []certificate.End
 	for _, id := range slices.SortedFunc(maps.Keys(there), inventory.ID.Compare) {
@@ -43,17 +41,17 @@ func (s *state) certificateEnds() ([]certificate.End, bool) {
 			ends = append(ends, end)
 		}
 	}
-	return ends, len(s.rendered.issued.Hidden) == 0
+	return ends, len(s.rendered.Issued.Hidden) == 0
 }
 
 // writtenCertificates are the certificate Secrets with an outcome of one of the kinds.
 func (s *state) writtenCertificates(kinds ...apply.Kind) []inventory.ID {
 	var ids []inventory.ID
-	if s.delivered.applied == nil || s.rendered.issued == nil {
+	if s.delivered.Applied == nil || s.rendered.Issued == nil {
 		return nil
 	}
-	for _, outcome := range s.delivered.applied.Outcomes {
-		if s.rendered.issued.Secret(outcome.ID) != nil && slices.Contains(kinds, outcome.Kind) {
+	for _, outcome := range s.delivered.Applied.Outcomes {
+		if s.rendered.Issued.Secret(outcome.ID) != nil && slices.Contains(kinds, outcome.Kind) {
 			ids = append(ids, outcome.ID)
 		}
 	}
@@ -70,26 +68,26 @@ func setCertificates(s *state) {
 		return
 	}
 	var warnings []string
-	s.object.Status.CertificateExpirationTime = nil
+	s.Object.Status.CertificateExpirationTime = nil
 	for _, end := range ends {
 		until := metav1.NewTime(end.NotAfter)
-		if first := s.object.Status.CertificateExpirationTime; end.ID != s.authorityID() && (first == nil || until.Before(first)) {
-			s.object.Status.CertificateExpirationTime = &until
+		if first := s.Object.Status.CertificateExpirationTime; end.ID != s.AuthorityID() && (first == nil || until.Before(first)) {
+			s.Object.Status.CertificateExpirationTime = &until
 		}
-		if end.Late(s.now) {
+		if end.Late(s.Now) {
 			warnings = append(warnings, fmt.Sprintf("the one in %s expires on %s and could not be renewed so far", end.ID, until.UTC().Format(time.DateTime)))
 		}
 	}
-	s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, warnings)
+	s.Object.Status.Warnings = withCertificateWarnings(s.Object.Status.Warnings, warnings)
 }
 
 // setUnseen warns of certificates that were not read in this reconcile, by the expiry
 // time in the status.
 func setUnseen(s *state) {
-	first := s.object.Status.CertificateExpirationTime
-	if first != nil && first.Sub(s.now) < lastPart {
+	first := s.Object.Status.CertificateExpirationTime
+	if first != nil && first.Sub(s.Now) < lastPart {
 		warning := fmt.Sprintf("the first expires on %s and could not be renewed so far", first.UTC().Format(time.DateTime))
-		s.object.Status.Warnings = withCertificateWarnings(s.object.Status.Warnings, []string{warning})
+		s.Object.Status.Warnings = withCertificateWarnings(s.Object.Status.Warnings, []string{warning})
 	}
 }
 
@@ -123,7 +121,7 @@ func (r *Reconciler) showExpiry(s *state) {
 	for _, end := range lives {
 		ends[end.ID.Namespace+"/"+end.ID.Name] = end.NotAfter
 	}
-	r.Expiry.Show(client.ObjectKeyFromObject(s.object), ends)
+	r.Expiry.Show(s.Key(), ends)
 }
 
 // emitCertificates emits events for issued certificates, and one warning for those that
@@ -131,16 +129,16 @@ func (r *Reconciler) showExpiry(s *state) {
 func (r *Reconciler) emitCertificates(s *state) {
 	looked := s.appliedState()
 	written := looked.writtenCertificates(apply.Created, apply.Updated)
-	if looked.rendered.issued != nil {
-		for _, one := range looked.rendered.issued.Set.Issued {
+	if looked.rendered.Issued != nil {
+		for _, one := range looked.rendered.Issued.Set.Issued {
 			if slices.Contains(written, one.ID) {
 				r.normal(s, "CertificateIssued", "Certify", one.Sentence)
 			}
 		}
 	}
-	for _, warning := range s.object.Status.Warnings {
-		if isCertificateWarning(warning) && !slices.Contains(s.before.Status.Warnings, warning) {
-			r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "CertificateNotRenewed", "Certify", "%s", warning)
+	for _, warning := range s.Object.Status.Warnings {
+		if isCertificateWarning(warning) && !slices.Contains(s.Before.Status.Warnings, warning) {
+			r.Events.Eventf(s.Object, nil, corev1.EventTypeWarning, "CertificateNotRenewed", "Certify", "%s", warning)
 		}
 	}
 }
@@ -154,14 +152,14 @@ func (r *Reconciler) emitCertificates(s *state) {
 //	there are none                      never
 //	else                                when the first that is known of is due
 func (s *state) renewal() time.Time {
-	looked, first := s.appliedState(), s.object.Status.CertificateExpirationTime
+	looked, first := s.appliedState(), s.Object.Status.CertificateExpirationTime
 	switch {
-	case looked.rendered.issued != nil && looked.rendered.issued.Set.Waiting:
-		return s.now.Add(trustPause)
-	case looked.rendered.issued != nil:
-		return looked.rendered.issued.Set.Next
-	case !s.resolved.due:
-		return s.note.renew
+	case looked.rendered.Issued != nil && looked.rendered.Issued.Set.Waiting:
+		return s.Now.Add(trustPause)
+	case looked.rendered.Issued != nil:
+		return looked.rendered.Issued.Set.Next
+	case !s.resolved.Due:
+		return s.note.Renew
 	case first == nil:
 		return time.Time{}
 	}
@@ -172,19 +170,14 @@ func (s *state) renewal() time.Time {
 // takes a day at least.
 const trustPause = time.Hour
 
-// backgroundRetryInterval is the pause before retrying something that is not urgent.
-func (s *state) backgroundRetryInterval() time.Duration {
-	return min(s.object.Spec.RetryIntervalOrDefault(), s.object.Spec.IntervalOrDefault())
-}
-
 // untilRenewal shortens a pause so that it ends when certificates are due. An overdue
 // renewal has just failed.
 func (s *state) untilRenewal(pause time.Duration) time.Duration {
 	switch at := s.renewal(); {
 	case at.IsZero():
 		return pause
-	case at.After(s.now):
-		return min(pause, at.Sub(s.now))
+	case at.After(s.Now):
+		return min(pause, at.Sub(s.Now))
 	}
-	return min(pause, s.backgroundRetryInterval())
+	return min(pause, s.BackgroundRetryInterval())
 }

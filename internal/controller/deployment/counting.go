@@ -4,9 +4,6 @@ package deployment
 
 import (
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 // countWork counts the changes of one reconcile.
@@ -15,24 +12,24 @@ func (r *Reconciler) countWork(s *state) {
 		if of == nil {
 			continue
 		}
-		key := client.ObjectKeyFromObject(of.object)
-		r.Work.Planned(of.decided.plan)
-		r.Work.Written(key, of.delivered.applied)
-		r.Work.Written(key, of.delivered.repaired.result())
-		if of.delivered.pruned != nil {
-			r.Work.Pruned(of.delivered.pruned.Deleted)
+		key := of.Key()
+		r.Work.Planned(of.decided.Plan)
+		r.Work.Written(key, of.delivered.Applied)
+		r.Work.Written(key, of.delivered.Repaired.Result())
+		if of.delivered.Pruned != nil {
+			r.Work.Pruned(of.delivered.Pruned.Deleted)
 		}
 	}
 }
 
 // showHeld exposes how many objects of the deployment are held, once a plan was made.
 func (r *Reconciler) showHeld(s *state) {
-	if s.decided.plan == nil || !s.reached[v1alpha1.PlannedCondition] {
+	if s.decided.Plan == nil || !s.decided.Accepted {
 		return
 	}
 	held := 0
-	if s.decided.plan.Held != nil {
-		held = len(s.decided.plan.Held.Objects)
+	if s.decided.Plan.Held != nil {
+		held = len(s.decided.Plan.Held.Objects)
 	}
-	r.Holds.Show(types.NamespacedName{Namespace: s.object.Namespace, Name: s.object.Name}, held)
+	r.Holds.Show(types.NamespacedName{Namespace: s.Object.Namespace, Name: s.Object.Name}, held)
 }

@@ -13,31 +13,31 @@ import (
 
 // setPlan writes the summary of the plan to the status.
 func setPlan(s *state) {
-	if s.decided.plan == nil {
+	if s.decided.Plan == nil {
 		return
 	}
-	if was := s.object.Status.Plan; s.decided.plan.Quiet() && was != nil && was.Revision == s.revision() {
+	if was := s.Object.Status.Plan; s.decided.Plan.Quiet() && was != nil && was.Revision == s.resolved.Revision() {
 		s.digested(was)
 		return // the plan of this revision is more informative than an empty one
 	}
-	s.object.Status.Plan = &v1alpha1.PlanStatus{
-		Revision: s.revision(),
-		Create:   int32(s.decided.plan.Count(plan.Create)),              //nolint:gosec // at most 25,000 objects
-		Adopt:    int32(s.decided.plan.Count(plan.Adopt)),               //nolint:gosec // at most 25,000 objects
-		Recreate: int32(s.decided.plan.Count(plan.Recreate)),            //nolint:gosec // at most 25,000 objects
-		Update:   int32(s.decided.plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
-		Delete:   int32(s.decided.plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
-		Summary:  s.decided.plan.Summary(),
+	s.Object.Status.Plan = &v1alpha1.PlanStatus{
+		Revision: s.resolved.Revision(),
+		Create:   int32(s.decided.Plan.Count(plan.Create)),              //nolint:gosec // at most 25,000 objects
+		Adopt:    int32(s.decided.Plan.Count(plan.Adopt)),               //nolint:gosec // at most 25,000 objects
+		Recreate: int32(s.decided.Plan.Count(plan.Recreate)),            //nolint:gosec // at most 25,000 objects
+		Update:   int32(s.decided.Plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
+		Delete:   int32(s.decided.Plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
+		Summary:  s.decided.Plan.Summary(),
 	}
-	s.digested(s.object.Status.Plan)
+	s.digested(s.Object.Status.Plan)
 }
 
 // digested adds the digests of the plan, where they are known.
 func (s *state) digested(sum *v1alpha1.PlanStatus) {
-	if c := s.decided.consent; c != nil {
+	if c := s.decided.Consent; c != nil {
 		sum.Digest, sum.Content = c.Digest, c.Content
-		sum.Inputs, sum.Capabilities = s.resolved.inputs.digest, s.rendered.capabilities
-		if s.resolved.inputs.secret() {
+		sum.Inputs, sum.Capabilities = s.resolved.Inputs.Digest, s.rendered.Capabilities
+		if s.resolved.Inputs.Secret() {
 			sum.Content = "" // a reader could test guesses of secret values against it
 		}
 	}
@@ -48,13 +48,13 @@ func setCounts(s *state) {
 	if s.kept != nil {
 		looked = s.kept
 	}
-	if looked.settled.health == nil {
+	if looked.settled.Health == nil {
 		return
 	}
-	s.object.Status.Objects = &v1alpha1.ObjectCounts{
-		Skipped:   int32(looked.note.planned.skipped),          //nolint:gosec // at most 25,000 objects
-		Applied:   int32(looked.note.health.total),             //nolint:gosec // at most 25,000 objects
-		Unhealthy: int32(len(looked.settled.health.Unhealthy)), //nolint:gosec // at most 25,000 objects
+	s.Object.Status.Objects = &v1alpha1.ObjectCounts{
+		Skipped:   int32(looked.note.Planned.Skipped),          //nolint:gosec // at most 25,000 objects
+		Applied:   int32(looked.note.Health.Total),             //nolint:gosec // at most 25,000 objects
+		Unhealthy: int32(len(looked.settled.Health.Unhealthy)), //nolint:gosec // at most 25,000 objects
 	}
 }
 
@@ -62,22 +62,23 @@ func setCounts(s *state) {
 // and of writes. They are kept as long as the objects: a comparison without writes
 // yields none again.
 func setWarnings(s *state) {
-	same := s.sameAsBefore()
+	news := slices.Concat(s.rendered.Warnings, s.decided.Warnings, s.delivered.Warnings)
+	same := s.resolved.SameAsBefore(&s.Subject)
 	switch {
-	case !s.resolved.due || len(s.rendered.desired) == 0 || s.delivered.applied != nil && same && !s.writes():
+	case !s.resolved.Due || len(s.rendered.Desired) == 0 || s.delivered.Applied != nil && same && !s.decided.Writes():
 	case same:
-		s.object.Status.Warnings = ahead(s.planWarnings(), bounded(append(s.warnings, s.before.Status.Warnings...)))
+		s.Object.Status.Warnings = ahead(s.planWarnings(), bounded(append(news, s.Before.Status.Warnings...)))
 	default:
-		s.object.Status.Warnings = ahead(s.planWarnings(), bounded(s.warnings))
+		s.Object.Status.Warnings = ahead(s.planWarnings(), bounded(news))
 	}
 }
 
 // planWarnings are those of the plan, as the status shows them.
 func (s *state) planWarnings() []string {
-	if s.decided.plan == nil {
+	if s.decided.Plan == nil {
 		return nil
 	}
-	return bounded(s.decided.plan.Warnings)
+	return bounded(s.decided.Plan.Warnings)
 }
 
 // ahead puts the first warnings before others, up to mostWarnings.

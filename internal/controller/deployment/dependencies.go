@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fluxcd/pkg/runtime/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/dependency"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
@@ -20,10 +17,10 @@ import (
 // ready. The applied revision is reconciled regardless: a dependency that is temporarily
 // not ready does not affect it.
 func (r *Reconciler) depend(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.rulesErr != nil {
-		return pipeline.Stop, s.rulesErr
+	if s.RulesErr != nil {
+		return pipeline.Stop, s.RulesErr
 	}
-	key, wanted := client.ObjectKeyFromObject(s.object), s.object.Spec.DependsOn
+	key, wanted := s.Key(), s.Object.Spec.DependsOn
 	if len(wanted) == 0 {
 		r.dependencies.Set(key, nil)
 		return pipeline.Continue, nil
@@ -37,22 +34,15 @@ func (r *Reconciler) depend(ctx context.Context, s *state) (pipeline.Outcome, er
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if cycle := dependency.CycleThrough(key.Name, others.DependsOn(s.object)); cycle != nil {
+	if cycle := dependency.CycleThrough(key.Name, others.DependsOn(s.Object)); cycle != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonDependencyCycle, Stalled: true, Err: fmt.Errorf(
 			"spec.dependsOn has a cycle: %s: remove one of these dependencies", strings.Join(cycle, "→"))}
 	}
-	if !s.appliedAsIs() {
-		if err := dependency.Lacking(ctx, s.object, others); err != nil {
+	if !s.resolved.AppliedAsIs(&s.Subject) {
+		if err := dependency.Lacking(ctx, s.Object, others); err != nil {
 			return pipeline.Stop, err
 		}
 	}
 	r.dependencies.Set(key, nil)
 	return pipeline.Continue, nil
-}
-
-// appliedAsIs tells whether the artifact was applied completely with the current spec.
-func (s *state) appliedAsIs() bool {
-	applied := conditions.Get(s.object, v1alpha1.AppliedCondition)
-	return applied != nil && !s.changedInputs() && conditions.IsTrue(s.object, v1alpha1.AppliedCondition) &&
-		applied.ObservedGeneration == s.object.Generation && s.object.Status.LastAppliedRevision == s.revision()
 }

@@ -18,22 +18,9 @@ import (
 // mostDrift bounds the list of drift in the status.
 const mostDrift = 20
 
-// leavesDrift tells that drift is not corrected: by the mode, and because the revision,
-// the spec and its inputs were applied before.
-func (s *state) leavesDrift() bool {
-	if s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftEnabled {
-		return false
-	}
-	was := &s.before.Status
-	return s.keeping || !s.changedInputs() && was.LastAppliedRevision == s.revision() && was.ObservedGeneration == s.object.Generation
-}
-
-// warns tells that drift is reported.
-func (s *state) warns() bool { return s.object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
-
 // ignoring are the rules that exclude fields from drift correction.
 func (s *state) ignoring() (ignore.Rules, error) {
-	rules, err := spec.Ignore(s.object)
+	rules, err := spec.Ignore(s.Object)
 	if err != nil {
 		return ignore.Rules{}, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
@@ -61,18 +48,18 @@ func (r *Reconciler) leave(ctx context.Context, s *state, made *plan.Plan) error
 // explain records which fields of the first objects differ, and which clients changed
 // them.
 func (r *Reconciler) explain(ctx context.Context, s *state, objects []plan.Object) error {
-	s.decided.compared = true
-	if !s.warns() {
+	s.decided.Drift.Compared = true
+	if !s.Warns() {
 		return nil
 	}
 	for _, object := range objects[:min(len(objects), mostDrift)] {
-		difference, err := fieldmanager.Explain(ctx, s.resolved.access.Client, s.owner, object)
+		difference, err := fieldmanager.Explain(ctx, s.resolved.Access.Client, s.Owner, object)
 		if err != nil {
 			return err
 		}
-		s.decided.drift = append(s.decided.drift, difference.String())
+		s.decided.Drift.Found = append(s.decided.Drift.Found, difference.String())
 	}
-	slices.Sort(s.decided.drift)
+	slices.Sort(s.decided.Drift.Found)
 	return nil
 }
 
@@ -84,24 +71,24 @@ func setDrift(s *state) {
 		of = s.kept
 	}
 	status := &v1alpha1.DriftStatus{}
-	if was := s.object.Status.Drift; was != nil && s.warns() {
+	if was := s.Object.Status.Drift; was != nil && s.Warns() {
 		status.Found = was.Found
 	}
 	switch {
-	case of.decided.compared:
-		status.Found = of.decided.drift
-	case s.resolved.found.Watched && len(s.resolved.found.Drifted) == 0 || !s.warns():
+	case of.decided.Drift.Compared:
+		status.Found = of.decided.Drift.Found
+	case s.resolved.Found.Watched && len(s.resolved.Found.Drifted) == 0 || !s.Warns():
 		status.Found = nil
 	}
 	status.Found = slices.Concat(status.Found, s.contested())
-	for _, gap := range s.settled.gaps {
+	for _, gap := range s.settled.Gaps {
 		if len(status.AtInterval) < mostDrift {
 			status.AtInterval = append(status.AtInterval, gap.String())
 		}
 	}
-	s.object.Status.Drift = nil
+	s.Object.Status.Drift = nil
 	if len(status.Found)+len(status.AtInterval) > 0 {
-		s.object.Status.Drift = status
+		s.Object.Status.Drift = status
 	}
 }
 
@@ -109,10 +96,10 @@ func setDrift(s *state) {
 // the same.
 func (r *Reconciler) emitDriftFound(s *state) {
 	var before []string
-	if was := s.before.Status.Drift; was != nil {
+	if was := s.Before.Status.Drift; was != nil {
 		before = was.Found
 	}
-	if is := s.object.Status.Drift; s.warns() && is != nil && len(is.Found) > 0 && !slices.Equal(before, is.Found) {
+	if is := s.Object.Status.Drift; s.Warns() && is != nil && len(is.Found) > 0 && !slices.Equal(before, is.Found) {
 		r.warning(s, "DriftFound", "Compare", "differs from the bundle, and is not corrected: "+strings.Join(is.Found, "; "))
 	}
 }

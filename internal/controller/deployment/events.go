@@ -32,22 +32,22 @@ func (r *Reconciler) emit(s *state) {
 	r.emitRejected(s)
 	r.emitApproval(s)
 	r.emitCertificates(s)
-	r.emitReady(s.before, s.object)
+	r.emitReady(s.Before, s.Object)
 }
 
 // emitPlanWarnings emits the warnings of the plan, such as an unsafe upgrade of CRDs
 // that is allowed: once, while the status holds the warning.
 func (r *Reconciler) emitPlanWarnings(s *state) {
 	if fresh := s.fresh(s.planWarnings(), nil); fresh != "" {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "PlanWarning", "Plan", "%s", fresh)
+		r.Events.Eventf(s.Object, nil, corev1.EventTypeWarning, "PlanWarning", "Plan", "%s", fresh)
 	}
 }
 
 // emitObjectWarnings emits the warnings of the API server and of the conversion: once,
 // while the status holds the warning.
 func (r *Reconciler) emitObjectWarnings(s *state) {
-	if fresh := s.fresh(s.object.Status.Warnings, s.planWarnings()); fresh != "" {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "ObjectWarning", "Apply", "%s", fresh)
+	if fresh := s.fresh(s.Object.Status.Warnings, s.planWarnings()); fresh != "" {
+		r.Events.Eventf(s.Object, nil, corev1.EventTypeWarning, "ObjectWarning", "Apply", "%s", fresh)
 	}
 }
 
@@ -55,23 +55,23 @@ func (r *Reconciler) emitObjectWarnings(s *state) {
 // second list, to the message of an event; "" for none.
 func (s *state) fresh(warnings, without []string) string {
 	left := slices.DeleteFunc(slices.Clone(warnings), func(warning string) bool {
-		return slices.Contains(s.before.Status.Warnings, warning) || slices.Contains(without, warning)
+		return slices.Contains(s.Before.Status.Warnings, warning) || slices.Contains(without, warning)
 	})
 	return strings.Join(left, "\n")
 }
 
 func (r *Reconciler) emitApplied(s *state) {
-	r.emitRepaired(s, s.delivered.repaired.result())
-	if s.delivered.applied == nil {
+	r.emitRepaired(s, s.delivered.Repaired.Result())
+	if s.delivered.Applied == nil {
 		return
 	}
-	created, updated := s.delivered.applied.Count(apply.Created), s.delivered.applied.Count(apply.Updated)
+	created, updated := s.delivered.Applied.Count(apply.Created), s.delivered.Applied.Count(apply.Updated)
 	r.emitAdopted(s)
 	r.emitRecreated(s)
-	switch was, is := s.before.Status.LastAppliedRevision, s.object.Status.LastAppliedRevision; {
+	switch was, is := s.Before.Status.LastAppliedRevision, s.Object.Status.LastAppliedRevision; {
 	case was == is:
 	case was == "":
-		r.normal(s, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", s.revision(), created, updated))
+		r.normal(s, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", s.resolved.Revision(), created, updated))
 	default:
 		r.normal(s, "Upgraded", "Apply", fmt.Sprintf("upgraded from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
 	}
@@ -81,7 +81,7 @@ func (r *Reconciler) emitApplied(s *state) {
 // emitAdopted names the adopted objects.
 func (r *Reconciler) emitAdopted(s *state) {
 	var adopted []string
-	for _, outcome := range s.delivered.applied.Outcomes {
+	for _, outcome := range s.delivered.Applied.Outcomes {
 		if outcome.Kind == apply.Adopted {
 			adopted = append(adopted, fmt.Sprintf("%s, which %s", outcome.ID, outcome.Reason))
 		}
@@ -94,7 +94,7 @@ func (r *Reconciler) emitAdopted(s *state) {
 // emitRecreated names objects that were deleted because of changes to immutable fields.
 func (r *Reconciler) emitRecreated(s *state) {
 	var recreated []inventory.ID
-	for _, outcome := range s.delivered.applied.Outcomes {
+	for _, outcome := range s.delivered.Applied.Outcomes {
 		if outcome.Recreates() {
 			recreated = append(recreated, outcome.ID)
 		}
@@ -107,7 +107,7 @@ func (r *Reconciler) emitRecreated(s *state) {
 // emitDrift names the objects with corrected drift: those changed or deleted by another
 // client.
 func (r *Reconciler) emitDrift(s *state) {
-	r.emitRepaired(s, s.delivered.applied)
+	r.emitRepaired(s, s.delivered.Applied)
 }
 
 func (r *Reconciler) emitRepaired(s *state, result *apply.Result) {
@@ -128,29 +128,29 @@ func (r *Reconciler) emitRepaired(s *state, result *apply.Result) {
 // emitRejected emits that a revision was rejected and the last healthy one is rolled
 // back to. Ready tells when that is applied.
 func (r *Reconciler) emitRejected(s *state) {
-	if s.settled.rejectedNow {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, "RollingBack", "Remediate", "%s",
-			"rolling back to revision "+s.object.Status.LastHealthyArtifact.Revision+": "+s.rejection())
+	if s.settled.RejectedNow {
+		r.Events.Eventf(s.Object, nil, corev1.EventTypeWarning, "RollingBack", "Remediate", "%s",
+			"rolling back to revision "+s.Object.Status.LastHealthyArtifact.Revision+": "+s.rejection())
 	}
 }
 
 func (r *Reconciler) emitPruned(s *state) {
-	if s.delivered.pruned == nil {
+	if s.delivered.Pruned == nil {
 		return
 	}
-	if deleted := s.delivered.pruned.DeletedIDs; len(deleted) > 0 {
+	if deleted := s.delivered.Pruned.DeletedIDs; len(deleted) > 0 {
 		r.normal(s, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), pipeline.JoinNames(deleted)))
 	}
-	r.notes(s, "Prune", s.delivered.pruned.Notes)
+	r.notes(s, "Prune", s.delivered.Pruned.Notes)
 }
 
 // emitKept names the objects that a removal keeps on purpose.
 func (r *Reconciler) emitKept(s *state) {
-	if s.delivered.removed == nil {
+	if s.delivered.Removed == nil {
 		return
 	}
-	r.notes(s, "Remove", s.delivered.removed.Notes)
-	for _, note := range s.delivered.removed.Cleared {
+	r.notes(s, "Remove", s.delivered.Removed.Notes)
+	for _, note := range s.delivered.Removed.Cleared {
 		r.normal(s, "WebhookDeleted", "Remove", note)
 	}
 }
@@ -184,17 +184,17 @@ func (r *Reconciler) emitReady(before, after *v1alpha1.BundleDeployment) {
 }
 
 func (r *Reconciler) normal(s *state, reason, action, note string) {
-	r.Events.Eventf(s.object, nil, corev1.EventTypeNormal, reason, action, "%s", note)
+	r.Events.Eventf(s.Object, nil, corev1.EventTypeNormal, reason, action, "%s", note)
 }
 
 func (r *Reconciler) warning(s *state, reason, action, note string) {
-	r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, reason, action, "%s", note)
+	r.Events.Eventf(s.Object, nil, corev1.EventTypeWarning, reason, action, "%s", note)
 }
 
 // emitRemoval emits a failed removal, once for each message.
 func (r *Reconciler) emitRemoval(s *state) {
-	was, is := conditions.Get(s.before, meta.ReadyCondition), conditions.Get(s.object, meta.ReadyCondition)
+	was, is := conditions.Get(s.Before, meta.ReadyCondition), conditions.Get(s.Object, meta.ReadyCondition)
 	if is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message) {
-		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Remove", "%s", is.Message)
+		r.Events.Eventf(s.Object, nil, corev1.EventTypeWarning, is.Reason, "Remove", "%s", is.Message)
 	}
 }

@@ -30,7 +30,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.renderer.Forget(key)
 	r.remoteTurns.Forget(key)
 	r.Work.Forget(key)
-	uid := r.memory.forget(key)
+	uid := r.memory.Forget(key)
 	if uid == "" {
 		return nil // the next start removes its files
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
@@ -33,7 +34,7 @@ func TestForget(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	r := newForgetful(t, registry)
 	const uid = "forgotten-uid"
-	r.memory.keep(forgotten, note{uid: uid})
+	r.memory.Keep(forgotten, stage.Note{UID: uid})
 	if err := r.Snapshots.Save(uid, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}

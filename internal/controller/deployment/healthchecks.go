@@ -37,11 +37,11 @@ func rulesOf(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
 // healthChecks are the objects that spec.healthChecks names. One of an unserved kind
 // has no resource, and so is not healthy.
 func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
-	objects := make([]plan.Object, 0, len(s.object.Spec.HealthChecks))
-	for _, check := range s.object.Spec.HealthChecks {
+	objects := make([]plan.Object, 0, len(s.Object.Spec.HealthChecks))
+	for _, check := range s.Object.Spec.HealthChecks {
 		kind := schema.FromAPIVersionAndKind(check.APIVersion, check.Kind)
 		object := plan.Object{ID: inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: check.Namespace, Name: check.Name}}
-		found, err := s.resolved.access.Client.Kinds().Find(ctx, kind)
+		found, err := s.resolved.Access.Client.Kinds().Find(ctx, kind)
 		switch {
 		case discovery.IsNoKind(err):
 			objects = append(objects, object)
@@ -51,7 +51,7 @@ func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 		case !found.Namespaced:
 			object.Namespace = ""
 		case object.Namespace == "":
-			object.Namespace = s.object.InstallNamespaceOrDefault()
+			object.Namespace = s.Object.InstallNamespaceOrDefault()
 		}
 		object.Kind = plan.Kind{Resource: found.Resource, Namespaced: found.Namespaced}
 		objects = append(objects, object)
@@ -61,15 +61,15 @@ func healthChecks(ctx context.Context, s *state) ([]plan.Object, error) {
 
 // lookedAt is the number of objects that a health report covers.
 func (s *state) lookedAt() int {
-	if len(s.object.Spec.HealthChecks) > 0 {
-		return len(s.note.health.objects)
+	if len(s.Object.Spec.HealthChecks) > 0 {
+		return len(s.note.Health.Objects)
 	}
-	return s.note.health.total
+	return s.note.Health.Total
 }
 
 // healthyWords says that all checked objects are healthy.
 func (s *state) healthyWords() string {
-	if checks := len(s.object.Spec.HealthChecks); checks > 0 {
+	if checks := len(s.Object.Spec.HealthChecks); checks > 0 {
 		return fmt.Sprintf("the %d of spec.healthChecks are healthy", checks)
 	}
 	return "all healthy"

@@ -17,64 +17,46 @@ import (
 // longestCause bounds the message of a record in the history, in bytes.
 const longestCause = 512
 
-// currentRecord is the record of the revision that is tried or applied; nil when there
-// is none. While the source's revision is rejected it is the record of that one.
-func (s *state) currentRecord() *v1alpha1.RevisionRecord {
-	history, revision := s.object.Status.History, s.revision()
-	if s.resolved.rejected != nil {
-		revision = s.resolved.rejected.Revision
-	}
-	if len(history) == 0 || history[0].Revision != revision {
-		return nil
-	}
-	return &history[0]
-}
-
 // beginRecord puts the revision that is tried at the head of the history: a new one, a
 // rejected one that is tried again, or one with a changed spec or inputs.
 func beginRecord(s *state) {
-	if s.resolved.artifact == nil || !s.resolved.due || s.resolved.rejected != nil {
+	if s.resolved.Artifact == nil || !s.resolved.Due || s.resolved.Rejected != nil {
 		return
 	}
-	record := s.currentRecord()
-	edited := record != nil && s.decided.plan != nil && s.edits(record)
-	if edited && !s.writes() {
-		record.Generation, record.Attempts, record.LastFailedTime = s.object.Generation, 0, nil
+	record := s.resolved.Record(&s.Subject)
+	edited := record != nil && s.decided.Plan != nil && s.resolved.Edits(&s.Subject, record)
+	if edited && !s.decided.Writes() {
+		record.Generation, record.Attempts, record.LastFailedTime = s.Object.Generation, 0, nil
 	}
-	if record == nil || s.resolved.lifted || edited && s.writes() {
+	if record == nil || s.resolved.Lifted || edited && s.decided.Writes() {
 		record = s.newRecord()
 	}
 	s.recordOrigins(record)
-	if plan := s.object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
+	if plan := s.Object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
 		record.Create, record.Update, record.Delete, record.Plan = plan.Create, plan.Update, plan.Delete, plan.Digest
 	}
 }
 
-// edits tells whether the spec or its inputs changed since a revision was tried.
-func (s *state) edits(record *v1alpha1.RevisionRecord) bool {
-	return record.Generation != s.object.Generation || s.changedInputs()
-}
-
 // newRecord supersedes the revision that was tried before.
 func (s *state) newRecord() *v1alpha1.RevisionRecord {
-	status := &s.object.Status
+	status := &s.Object.Status
 	if len(status.History) > 0 && status.History[0].Outcome == "" {
 		finish(&status.History[0], v1alpha1.OutcomeSuperseded, "", s)
 	}
 	status.History = slices.Insert(status.History, 0, v1alpha1.RevisionRecord{
-		Revision: s.revision(), Digest: s.resolved.artifact.Digest, Generation: s.object.Generation, StartedTime: pipeline.StatusTime(s.now),
+		Revision: s.resolved.Revision(), Digest: s.resolved.Artifact.Digest, Generation: s.Object.Generation, StartedTime: pipeline.StatusTime(s.Now),
 	})
-	s.resolved.lifted = false
+	s.resolved.Lifted = false
 	return &status.History[0]
 }
 
 // setHistory records the outcome of the revision.
 func setHistory(s *state, err error) {
-	status := &s.object.Status
-	if record := s.currentRecord(); record != nil {
+	status := &s.Object.Status
+	if record := s.resolved.Record(&s.Subject); record != nil {
 		settleRecord(s, record, err)
 	}
-	if limit := s.object.Spec.HistoryLimitOrDefault(); len(status.History) > limit {
+	if limit := s.Object.Spec.HistoryLimitOrDefault(); len(status.History) > limit {
 		status.History = status.History[:limit]
 	}
 	boundOrigins(status.History)
@@ -87,12 +69,12 @@ func setHistory(s *state, err error) {
 //	it is healthy                                        Healthy
 //	it cannot be installed, or is not healthy            Failed
 func settleRecord(s *state, record *v1alpha1.RevisionRecord, err error) {
-	well := err == nil && s.delivered.waitsFor == "" && s.settled.hookWaits == "" && s.settled.health != nil && s.settled.health.Healthy()
+	well := err == nil && s.delivered.WaitsFor == "" && s.delivered.Hooks.Waits == "" && s.settled.Health != nil && s.settled.Health.Healthy()
 	switch {
 	case record.Outcome == v1alpha1.OutcomeHealthy, record.Outcome == v1alpha1.OutcomeRolledBack:
-	case s.resolved.rejected != nil && well:
+	case s.resolved.Rejected != nil && well:
 		finish(record, v1alpha1.OutcomeRolledBack, record.Message, s)
-	case s.resolved.rejected != nil:
+	case s.resolved.Rejected != nil:
 	case well:
 		record.Attempts, record.LastFailedTime = 0, nil
 		finish(record, v1alpha1.OutcomeHealthy, "", s)
@@ -105,7 +87,7 @@ func settleRecord(s *state, record *v1alpha1.RevisionRecord, err error) {
 
 func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message string, s *state) {
 	if record.Outcome != outcome {
-		record.FinishedTime = new(pipeline.StatusTime(s.now))
+		record.FinishedTime = new(pipeline.StatusTime(s.Now))
 	}
 	record.Outcome, record.Message = outcome, pipeline.Shorten(message, longestCause)
 }
@@ -119,12 +101,12 @@ func (s *state) whyFailed(err error) string {
 		return known.Reason + ": " + known.Error()
 	case err != nil:
 		return ""
-	case s.delivered.waitsFor != "":
+	case s.delivered.WaitsFor != "":
 		if reason, over := s.waiting(); over {
-			return reason + ": " + s.delivered.waitsFor
+			return reason + ": " + s.delivered.WaitsFor
 		}
 	}
-	if healthy := conditions.Get(s.object, v1alpha1.HealthyCondition); s.settled.health != nil && healthy != nil && healthy.Status == metav1.ConditionFalse {
+	if healthy := conditions.Get(s.Object, v1alpha1.HealthyCondition); s.settled.Health != nil && healthy != nil && healthy.Status == metav1.ConditionFalse {
 		return healthy.Reason + ": " + healthy.Message
 	}
 	return ""
@@ -133,8 +115,8 @@ func (s *state) whyFailed(err error) string {
 // recordOrigins records where the revision was fetched from last, since another digest
 // may have the same content.
 func (s *state) recordOrigins(record *v1alpha1.RevisionRecord) {
-	if s.resolved.source != nil && len(s.resolved.source.Parts) > 0 {
-		record.Sources = s.resolved.source.Parts
+	if s.resolved.Source != nil && len(s.resolved.Source.Parts) > 0 {
+		record.Sources = s.resolved.Source.Parts
 	}
 }
 

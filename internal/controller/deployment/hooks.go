@@ -21,12 +21,12 @@ import (
 // operate determines the operation of the plan. It stops an operation with a hook that
 // failed before anything was applied: the applied revision stays.
 func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due || s.keeping {
+	if !s.resolved.Due || s.Keeping {
 		return pipeline.Continue, nil
 	}
-	was, recovered := s.object.Status.Hooks, s.endRecovery()
+	was, recovered := s.Object.Status.Hooks, s.endRecovery()
 	switch {
-	case was == nil && len(s.decided.plan.Hooks) == 0:
+	case was == nil && len(s.decided.Plan.Hooks) == 0:
 		return pipeline.Continue, nil
 	case was != nil && r.continues(s, was):
 		s.retryHooks(was)
@@ -38,12 +38,12 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, e
 		if waits != "" || err != nil {
 			return pipeline.Stop, err
 		}
-		s.object.Status.Hooks = r.newOperation(s, was)
+		s.Object.Status.Hooks = r.newOperation(s, was)
 		if recovered && was == nil {
-			s.object.Status.Hooks.Completed, s.object.Status.Hooks.FinishedTime = s.object.Status.Hooks.Total, new(pipeline.StatusTime(s.now))
+			s.Object.Status.Hooks.Completed, s.Object.Status.Hooks.FinishedTime = s.Object.Status.Hooks.Total, new(pipeline.StatusTime(s.Now))
 		}
 	}
-	if failed := s.object.Status.Hooks.Failed; failed != nil && !comesAfter(failed.Event) {
+	if failed := s.Object.Status.Hooks.Failed; failed != nil && !comesAfter(failed.Event) {
 		return pipeline.Stop, s.hookFailure(failed)
 	}
 	return pipeline.Continue, nil
@@ -57,7 +57,7 @@ func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
 	if was.Key == key {
 		return was.Material == s.rendered.Material
 	}
-	if was.Digest != s.resolved.artifact.Digest || was.Generation != s.object.Generation {
+	if was.Digest != s.resolved.Artifact.Digest || was.Generation != s.Object.Generation {
 		return false
 	}
 	was.Key, was.Material = key, s.rendered.Material
@@ -65,7 +65,7 @@ func (r *Reconciler) continues(s *state, was *v1alpha1.HooksStatus) bool {
 }
 
 // keyID identifies a hash key without revealing it.
-func (s *state) keyID() string { return shortDigest("satchel.dev/key-id/v1", string(s.hashKey)) }
+func (s *state) keyID() string { return shortDigest("satchel.dev/key-id/v1", string(s.HashKey)) }
 
 func shortDigest(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
@@ -75,31 +75,31 @@ func shortDigest(parts ...string) string {
 // endRecovery tells whether the plan is for the revision that had been applied before the status was lost, as far as that is
 // known: no hook runs for it. Another revision is an upgrade. Later plans have a status again.
 func (s *state) endRecovery() bool {
-	listed, last := s.object.Status.Inventory, s.object.Status.LastAppliedRevision
+	listed, last := s.Object.Status.Inventory, s.Object.Status.LastAppliedRevision
 	if listed == nil || !listed.Recovered {
 		return false
 	}
 	listed.Recovered = false
-	return last == "" || last == s.revision()
+	return last == "" || last == s.resolved.Revision()
 }
 
 // newOperation is the operation of the plan, before its first hook.
 func (r *Reconciler) newOperation(s *state, was *v1alpha1.HooksStatus) *v1alpha1.HooksStatus {
-	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(s.decided.plan.Hooks, plan.Removing))
+	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(s.decided.Plan.Hooks, plan.Removing))
 	if was != nil {
 		former, onDelete = was.Run, max(onDelete, was.OnDelete) // the hooks of the applied revision count until the operation is over
 	}
-	if s.object.Status.LastAppliedRevision == "" {
-		operation = s.decided.plan.First()
+	if s.Object.Status.LastAppliedRevision == "" {
+		operation = s.decided.Plan.First()
 		if was != nil && was.Operation == v1alpha1.HookTakeOver {
 			operation = plan.TakeOver
 		}
 	}
 	record := &v1alpha1.HooksStatus{
-		Operation: v1alpha1.HookOperation(operation), Revision: s.revision(), Digest: s.resolved.artifact.Digest, Generation: s.object.Generation,
+		Operation: v1alpha1.HookOperation(operation), Revision: s.resolved.Revision(), Digest: s.resolved.Artifact.Digest, Generation: s.Object.Generation,
 		Material: s.rendered.Material, Key: s.keyID(),
-		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(operation), s.rendered.Material, former),
-		Total:    count32(plan.HookRuns(s.decided.plan.Hooks, operation)),
+		Run:      shortDigest("satchel.dev/hook-run/v1", string(s.Object.UID), string(operation), s.rendered.Material, former),
+		Total:    count32(plan.HookRuns(s.decided.Plan.Hooks, operation)),
 		OnDelete: onDelete,
 	}
 	return record
@@ -129,10 +129,10 @@ func (r *Reconciler) supersede(ctx context.Context, s *state, was *v1alpha1.Hook
 // retryHooks runs the hooks of the failed event again when that is requested.
 func (s *state) retryHooks(was *v1alpha1.HooksStatus) {
 	failed := was.Failed
-	if failed == nil || failed.Generation == s.object.Generation && failed.Requested == pipeline.Requested(s.object) && !s.triesHooksAgain(failed) {
+	if failed == nil || failed.Generation == s.Object.Generation && failed.Requested == pipeline.Requested(s.Object) && !s.triesHooksAgain(failed) {
 		return
 	}
-	s.rewind(was, s.decided.plan.Hooks)
+	s.rewind(was, s.decided.Plan.Hooks)
 }
 
 // rewind goes back to the first hook of the failed event, as a new run.
@@ -146,8 +146,8 @@ func (s *state) rewind(was *v1alpha1.HooksStatus, hooks []plan.HookObject) {
 
 // triesHooksAgain tells whether remediation retries the revision.
 func (s *state) triesHooksAgain(failed *v1alpha1.FailedHook) bool {
-	record := s.currentRecord()
-	return record != nil && s.object.Spec.RollsBack() && record.Attempts > failed.Attempts && record.Attempts <= s.object.Spec.Remediation.Retries
+	record := s.resolved.Record(&s.Subject)
+	return record != nil && s.Object.Spec.RollsBack() && record.Attempts > failed.Attempts && record.Attempts <= s.Object.Spec.Remediation.Retries
 }
 
 // part selects the runs before, or after, the operation.
@@ -172,18 +172,18 @@ func referenceTo(run plan.HookRun) v1alpha1.HookReference {
 }
 
 func (r *Reconciler) hookRunner(s *state) hooks.Runner {
-	return hooks.Runner{Client: s.resolved.access.Client, Owner: s.owner, Rules: s.rules, Protection: ownership.Protection(s.object.Spec.CollisionProtectionOrDefault())}
+	return hooks.Runner{Client: s.resolved.Access.Client, Owner: s.Owner, Rules: s.Rules, Protection: ownership.Protection(s.Object.Spec.CollisionProtectionOrDefault())}
 }
 
 // hookFailure is the failure of a revision, or of a removal, by a failed hook.
 func (s *state) hookFailure(failed *v1alpha1.FailedHook) error {
 	text := fmt.Sprintf("%s failed: %s", plan.HookText(failed.Event, hookID(failed.HookReference)), failed.Message)
 	switch {
-	case !s.object.DeletionTimestamp.IsZero():
+	case !s.Object.DeletionTimestamp.IsZero():
 		return failure.Error{Reason: v1alpha1.ReasonHookFailed, Err: fmt.Errorf(
 			"%s.\nNothing more is removed until it has run. Try it again with satchel reconcile %s -n %s; to remove without it, annotate the BundleDeployment with %s: Skip; to keep what is installed, set spec.deletionPolicy to Orphan",
-			text, s.object.Name, s.object.Namespace, v1alpha1.DeleteHooksAnnotation)}
-	case s.retries() && failed.Attempts < s.object.Spec.Remediation.Retries:
+			text, s.Object.Name, s.Object.Namespace, v1alpha1.DeleteHooksAnnotation)}
+	case s.resolved.Retries(&s.Subject) && failed.Attempts < s.Object.Spec.Remediation.Retries:
 		return failure.Error{Reason: v1alpha1.ReasonHookFailed, Err: fmt.Errorf("%s", text)}
 	}
 	return failure.Error{Reason: v1alpha1.ReasonHookFailed, Stalled: true, Err: fmt.Errorf(
@@ -192,8 +192,8 @@ func (s *state) hookFailure(failed *v1alpha1.FailedHook) error {
 
 // failedHook is the failed hook in the status; nil for none.
 func (s *state) failedHook() *v1alpha1.FailedHook {
-	if s.object.Status.Hooks == nil {
+	if s.Object.Status.Hooks == nil {
 		return nil
 	}
-	return s.object.Status.Hooks.Failed
+	return s.Object.Status.Hooks.Failed
 }

@@ -19,7 +19,7 @@ import (
 
 // beforeRemoval runs the hooks before the first deletion.
 func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	if !s.hasDeleteHooks() || record.Removed {
 		return pipeline.Continue, nil
 	}
@@ -28,10 +28,10 @@ func (r *Reconciler) beforeRemoval(ctx context.Context, s *state) (pipeline.Outc
 
 // afterRemoval runs the hooks after the last deletion, and then removes their objects.
 func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.hasDeleteHooks() || !s.delivered.removed.Done() {
+	if !s.hasDeleteHooks() || !s.delivered.Removed.Done() {
 		return pipeline.Continue, nil
 	}
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	if record.FinishedTime != nil {
 		return pipeline.Continue, nil
 	}
@@ -40,10 +40,10 @@ func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outco
 	if err != nil || outcome == pipeline.Stop {
 		return pipeline.Stop, err
 	}
-	if record = s.object.Status.Hooks; record.FinishedTime == nil {
-		record.FinishedTime = new(pipeline.StatusTime(s.now))
+	if record = s.Object.Status.Hooks; record.FinishedTime == nil {
+		record.FinishedTime = new(pipeline.StatusTime(s.Now))
 	}
-	if s.listed.inventory.Len() == 0 {
+	if s.listed.Inventory.Len() == 0 {
 		return pipeline.Continue, nil
 	}
 	return r.removeObjects(ctx, s)
@@ -52,13 +52,13 @@ func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outco
 // hasDeleteHooks tells whether the removal has hooks: only a bundle that was applied once
 // has.
 func (s *state) hasDeleteHooks() bool {
-	record := s.object.Status.Hooks
-	return record != nil && (record.OnDelete > 0 || record.Operation == v1alpha1.HookDelete) && s.object.Status.LastAppliedRevision != ""
+	record := s.Object.Status.Hooks
+	return record != nil && (record.OnDelete > 0 || record.Operation == v1alpha1.HookDelete) && s.Object.Status.LastAppliedRevision != ""
 }
 
 // betweenHooks tells that the objects are gone and hooks of the removal still have to run.
 func (s *state) betweenHooks() bool {
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	return record != nil && record.Operation == v1alpha1.HookDelete && record.Removed && record.FinishedTime == nil
 }
 
@@ -78,8 +78,8 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (p
 	if waits == "" && err == nil {
 		waits, err = r.runHooks(ctx, s, hooks, after)
 	}
-	if s.settled.hookWaits = waits; waits != "" || err != nil {
-		s.delivered.removed = &removal.Removed{Inventory: s.listed.inventory}
+	if s.delivered.Hooks.Waits = waits; waits != "" || err != nil {
+		s.delivered.Removed = &removal.Removed{Inventory: s.listed.Inventory}
 		return pipeline.Stop, err
 	}
 	return pipeline.Continue, nil
@@ -88,9 +88,9 @@ func (r *Reconciler) deletionHooks(ctx context.Context, s *state, after bool) (p
 // beginDeletion makes the removal the current operation, or runs the hooks of the failed event
 // again when that is requested. It returns what it waits for.
 func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.HookObject) (waits string, err error) {
-	was := s.object.Status.Hooks
+	was := s.Object.Status.Hooks
 	if was.Operation == v1alpha1.HookDelete {
-		if failed := was.Failed; failed != nil && (failed.Generation != s.object.Generation || failed.Requested != pipeline.Requested(s.object)) {
+		if failed := was.Failed; failed != nil && (failed.Generation != s.Object.Generation || failed.Requested != pipeline.Requested(s.Object)) {
 			s.rewind(was, hooks)
 		}
 		return "", nil
@@ -98,9 +98,9 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.H
 	if waits, err := r.supersede(ctx, s, was); waits != "" || err != nil {
 		return waits, err
 	}
-	s.object.Status.Hooks = &v1alpha1.HooksStatus{
-		Operation: v1alpha1.HookDelete, Revision: was.Revision, Digest: was.Digest, Generation: s.object.Generation, Key: was.Key, Material: was.Material,
-		Run:   shortDigest("satchel.dev/hook-run/v1", string(s.object.UID), string(plan.Removing), was.Material, was.Run),
+	s.Object.Status.Hooks = &v1alpha1.HooksStatus{
+		Operation: v1alpha1.HookDelete, Revision: was.Revision, Digest: was.Digest, Generation: s.Object.Generation, Key: was.Key, Material: was.Material,
+		Run:   shortDigest("satchel.dev/hook-run/v1", string(s.Object.UID), string(plan.Removing), was.Material, was.Run),
 		Total: count32(plan.HookRuns(hooks, plan.Removing)), OnDelete: was.OnDelete, Removed: was.Removed,
 	}
 	return "", nil
@@ -108,18 +108,18 @@ func (r *Reconciler) beginDeletion(ctx context.Context, s *state, hooks []plan.H
 
 // skipsHooks says why the hooks of the removal are skipped; "" when they run.
 func (r *Reconciler) skipsHooks(ctx context.Context, s *state) (why string, err error) {
-	if strings.EqualFold(s.object.Annotations[v1alpha1.DeleteHooksAnnotation], "Skip") {
+	if strings.EqualFold(s.Object.Annotations[v1alpha1.DeleteHooksAnnotation], "Skip") {
 		return "the annotation " + v1alpha1.DeleteHooksAnnotation + " says so", nil
 	}
-	if pruning, err := r.approvals().AllowedPruning(ctx, s.object); err != nil || pruning.Orphan {
+	if pruning, err := r.approvals().AllowedPruning(ctx, s.Object); err != nil || pruning.Orphan {
 		return "everything is kept", err
 	}
 	var namespace corev1.Namespace
-	if err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.object.Namespace}, &namespace); err != nil {
-		return "", fmt.Errorf("reading namespace %s: %w", s.object.Namespace, err)
+	if err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.Object.Namespace}, &namespace); err != nil {
+		return "", fmt.Errorf("reading namespace %s: %w", s.Object.Namespace, err)
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
-		return "namespace " + s.object.Namespace + " is being deleted", nil
+		return "namespace " + s.Object.Namespace + " is being deleted", nil
 	}
 	return "", nil
 }
@@ -129,10 +129,10 @@ func (r *Reconciler) skipHooks(s *state, why string, err error) error {
 	if err != nil {
 		return err
 	}
-	was := s.object.Status.Hooks
+	was := s.Object.Status.Hooks
 	r.normal(s, "HooksSkipped", "Remove", fmt.Sprintf("%d hooks of the deletion do not run: %s", was.OnDelete, why))
-	s.object.Status.Hooks = &v1alpha1.HooksStatus{
-		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, FinishedTime: new(pipeline.StatusTime(s.now)),
+	s.Object.Status.Hooks = &v1alpha1.HooksStatus{
+		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, FinishedTime: new(pipeline.StatusTime(s.Now)),
 	}
 	return nil
 }

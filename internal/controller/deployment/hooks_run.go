@@ -13,31 +13,26 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // longestHookMessage bounds the message of a failed hook, in bytes.
 const longestHookMessage = 1024
 
-// hookWait is a hook that an apply waits for, without content.
-type hookWait struct {
-	run plan.HookRun
-	uid string
-}
-
 // hooksPending tells that hooks of the operation still have to run.
 func (s *state) hooksPending() bool {
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	return record != nil && record.FinishedTime == nil
 }
 
 // runHooks runs the hooks before, or after, the operation, one after the other. It does not
 // block: it returns the hook that is waited for, "" when all have completed.
 func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookObject, after bool) (waits string, err error) {
-	if s.keeping || !s.hooksPending() {
+	if s.Keeping || !s.hooksPending() {
 		return "", nil
 	}
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	if record.Failed != nil {
 		if !after && comesAfter(record.Failed.Event) {
 			return "", nil // the drift of the objects is corrected all the same
@@ -50,12 +45,12 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 	if after {
 		end = len(runs)
 	}
-	for int(s.object.Status.Hooks.Completed) < end { // a write replaces the status
+	for int(s.Object.Status.Hooks.Completed) < end { // a write replaces the status
 		if waits, err := r.advance(ctx, s, runs); waits != "" || err != nil {
 			return waits, err
 		}
 	}
-	record = s.object.Status.Hooks
+	record = s.Object.Status.Hooks
 	if begun := int(record.Completed) > before || record.Running != nil; after || !begun {
 		return "", r.tidy(ctx, s, part(runs, after))
 	}
@@ -65,52 +60,52 @@ func (r *Reconciler) runHooks(ctx context.Context, s *state, hooks []plan.HookOb
 // advance runs the next hook as far as possible now. Each action is stored before it
 // happens, so that it is known after a crash.
 func (r *Reconciler) advance(ctx context.Context, s *state, runs []plan.HookRun) (waits string, err error) {
-	run := runs[s.object.Status.Hooks.Completed]
+	run := runs[s.Object.Status.Hooks.Completed]
 	if err := r.announceHook(ctx, s, run); err != nil {
 		return "", err
 	}
-	if s.object.Status.Hooks.Running.UID == "" {
+	if s.Object.Status.Hooks.Running.UID == "" {
 		waits, err := r.start(ctx, s, runs)
 		if waits != "" || err != nil {
 			return waits, err
 		}
 	}
-	uid := s.object.Status.Hooks.Running.UID
+	uid := s.Object.Status.Hooks.Running.UID
 	how, err := r.hookRunner(s).Look(ctx, run.HookObject, uid)
 	switch {
 	case err != nil:
 		return "", err
 	case how.Done:
-		record := s.object.Status.Hooks
+		record := s.Object.Status.Hooks
 		record.Completed, record.Running = record.Completed+1, nil
 		r.normal(s, "HookCompleted", "Hook", run.String()+" of revision "+record.Revision+" has run")
-		return "", r.write(ctx, s)
+		return "", s.Write(ctx, r.writer)
 	case how.Ended():
 		return "", r.failHook(ctx, s, runs, how.Message)
 	case s.hookOverdue():
-		return "", r.failHook(ctx, s, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), how.Message))
+		return "", r.failHook(ctx, s, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", s.Object.Spec.TimeoutOrDefault(), how.Message))
 	}
-	s.delivered.hookAt = &hookWait{run: withoutContent(run), uid: uid}
+	s.delivered.Hooks.At = &stage.HookWait{Run: withoutContent(run), UID: uid}
 	return hookText(run, how), nil
 }
 
 // announceHook stores that a hook is about to run, and lists its object in the inventory,
 // unless that is stored already.
 func (r *Reconciler) announceHook(ctx context.Context, s *state, run plan.HookRun) error {
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	if record.Running != nil {
 		return nil
 	}
-	record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: pipeline.StatusTime(s.now)}
+	record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: pipeline.StatusTime(s.Now)}
 	if err := s.keepHook(run); err != nil {
 		return err
 	}
-	return r.write(ctx, s)
+	return s.Write(ctx, r.writer)
 }
 
 // start creates the object of the next hook.
 func (r *Reconciler) start(ctx context.Context, s *state, runs []plan.HookRun) (waits string, err error) {
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	run := runs[record.Completed]
 	// A hook of two events of one operation runs for each.
 	start, err := r.hookRunner(s).Start(ctx, run.HookObject, shortDigest("satchel.dev/hook-run/v1", record.Run, run.Event))
@@ -126,8 +121,8 @@ func (r *Reconciler) start(ctx context.Context, s *state, runs []plan.HookRun) (
 	case start.Waiting != "":
 		return run.String() + " is about to run: " + start.Waiting, nil
 	}
-	record.Running.UID, record.Running.StartedTime = string(start.UID), pipeline.StatusTime(s.now) // the time for it begins now
-	return "", r.write(ctx, s)
+	record.Running.UID, record.Running.StartedTime = string(start.UID), pipeline.StatusTime(s.Now) // the time for it begins now
+	return "", s.Write(ctx, r.writer)
 }
 
 func hookText(run plan.HookRun, how health.Completion) string {
@@ -142,25 +137,25 @@ func withoutContent(run plan.HookRun) plan.HookRun {
 
 // hookOverdue tells that the time for the hook that runs is over.
 func (s *state) hookOverdue() bool {
-	running := s.object.Status.Hooks.Running
-	return running != nil && s.now.Sub(running.StartedTime.Time) > s.object.Spec.TimeoutOrDefault()
+	running := s.Object.Status.Hooks.Running
+	return running != nil && s.Now.Sub(running.StartedTime.Time) > s.Object.Spec.TimeoutOrDefault()
 }
 
 // failHook records that the running hook failed, and deletes the objects of hooks as the
 // delete policies of it and of the earlier ones say.
 func (r *Reconciler) failHook(ctx context.Context, s *state, runs []plan.HookRun, message string) error {
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	run := runs[record.Completed]
 	message = r.cleaner(ctx, s).Text(message)
 	failed := &v1alpha1.FailedHook{
 		HookReference: referenceTo(run), Message: pipeline.Shorten(message, longestHookMessage),
-		Generation: s.object.Generation, Requested: pipeline.Requested(s.object),
+		Generation: s.Object.Generation, Requested: pipeline.Requested(s.Object),
 	}
-	if of := s.currentRecord(); of != nil && !s.edits(of) { // an edited revision is counted from the first
+	if of := s.resolved.Record(&s.Subject); of != nil && !s.resolved.Edits(&s.Subject, of) { // an edited revision is counted from the first
 		failed.Attempts = of.Attempts
 	}
 	record.Failed, record.Running = failed, nil
-	if err := r.write(ctx, s); err != nil {
+	if err := s.Write(ctx, r.writer); err != nil {
 		return err
 	}
 	r.warning(s, "HookFailed", "Hook", run.String()+" of revision "+record.Revision+" failed: "+failed.Message)
@@ -197,7 +192,7 @@ func (r *Reconciler) tidy(ctx context.Context, s *state, runs []plan.HookRun) er
 // clear deletes the object of a hook if the inventory lists it. An object that is not gone
 // at once stays listed: it is deleted later, or with the deployment.
 func (r *Reconciler) clear(ctx context.Context, s *state, id inventory.ID) error {
-	if !s.listed.inventory.Has(id) {
+	if !s.listed.Inventory.Has(id) {
 		return nil
 	}
 	gone, err := r.hookRunner(s).Clear(ctx, id)
@@ -216,18 +211,18 @@ func (s *state) keepHook(run plan.HookRun) error {
 func (s *state) dropHook(id inventory.ID) error { return s.noteHook(id, nil) }
 
 func (s *state) noteHook(id inventory.ID, entry *inventory.Entry) error {
-	if s.delivered.hookEntries == nil {
-		s.delivered.hookEntries = map[inventory.ID]*inventory.Entry{}
+	if s.delivered.Hooks.Entries == nil {
+		s.delivered.Hooks.Entries = map[inventory.ID]*inventory.Entry{}
 	}
-	s.delivered.hookEntries[id] = entry
-	return s.record(s.withHooks(s.listed.inventory))
+	s.delivered.Hooks.Entries[id] = entry
+	return s.listed.Record(&s.Subject, s.withHooks(s.listed.Inventory))
 }
 
 // withHooks is an inventory with the changes by hooks in this reconcile.
 func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
 	var with []inventory.Entry
 	var without []inventory.ID
-	for id, entry := range s.delivered.hookEntries {
+	for id, entry := range s.delivered.Hooks.Entries {
 		if entry == nil {
 			without = append(without, id)
 		} else {
@@ -240,50 +235,50 @@ func (s *state) withHooks(of inventory.Inventory) inventory.Inventory {
 // sameHook tells that the apply waits for the same hook as before, or for none. Each hook
 // has the whole timeout.
 func (s *state) sameHook() bool {
-	if s.note.applying.hook == nil || s.delivered.hookAt == nil {
-		return s.note.applying.hook == nil && s.delivered.hookAt == nil
+	if s.note.Applying.Hook == nil || s.delivered.Hooks.At == nil {
+		return s.note.Applying.Hook == nil && s.delivered.Hooks.At == nil
 	}
-	return s.note.applying.hook.uid == s.delivered.hookAt.uid
+	return s.note.Applying.Hook.UID == s.delivered.Hooks.At.UID
 }
 
 // stillRuns checks only the hook that an apply waits for, while it has not ended.
 func (r *Reconciler) stillRuns(ctx context.Context, s *state) (waits string, err error) {
-	at, record := s.note.applying.hook, s.object.Status.Hooks
-	if at == nil || record == nil || record.Running == nil || record.Running.UID != at.uid || s.hookOverdue() {
+	at, record := s.note.Applying.Hook, s.Object.Status.Hooks
+	if at == nil || record == nil || record.Running == nil || record.Running.UID != at.UID || s.hookOverdue() {
 		return "", nil
 	}
-	how, err := r.hookRunner(s).Look(ctx, at.run.HookObject, at.uid)
+	how, err := r.hookRunner(s).Look(ctx, at.Run.HookObject, at.UID)
 	if err != nil || how.Done || how.Ended() {
 		return "", err
 	}
-	return hookText(at.run, how), nil
+	return hookText(at.Run, how), nil
 }
 
 // afterHealth runs the hooks after the operation, once all objects are healthy. The revision is
 // healthy only after these.
 func (r *Reconciler) afterHealth(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.keeping || s.settled.health == nil || !s.settled.health.Healthy() {
+	if s.Keeping || s.settled.Health == nil || !s.settled.Health.Healthy() {
 		return pipeline.Continue, nil
 	}
 	if s.hooksPending() {
 		waits, err := r.afterwards(ctx, s)
-		if s.settled.hookWaits = waits; waits != "" || err != nil {
-			s.settled.hookFailed = err != nil
+		if s.delivered.Hooks.Waits = waits; waits != "" || err != nil {
+			s.delivered.Hooks.Failed = err != nil
 			return pipeline.Stop, err
 		}
-		s.object.Status.Hooks.FinishedTime = new(pipeline.StatusTime(s.now))
-		if s.decided.plan != nil {
-			s.object.Status.Hooks.OnDelete = count32(plan.HookRuns(s.decided.plan.Hooks, plan.Removing))
+		s.Object.Status.Hooks.FinishedTime = new(pipeline.StatusTime(s.Now))
+		if s.decided.Plan != nil {
+			s.Object.Status.Hooks.OnDelete = count32(plan.HookRuns(s.decided.Plan.Hooks, plan.Removing))
 		}
 	}
-	s.object.Status.LastHealthyRevision, s.object.Status.Package = s.object.Status.LastAppliedRevision, s.note.planned.contains
+	s.Object.Status.LastHealthyRevision, s.Object.Status.Package = s.Object.Status.LastAppliedRevision, s.note.Planned.Contains
 	r.keepHealthy(s)
 	return pipeline.Continue, s.prove()
 }
 
 // afterwards runs the hooks after the operation.
 func (r *Reconciler) afterwards(ctx context.Context, s *state) (waits string, err error) {
-	record := s.object.Status.Hooks
+	record := s.Object.Status.Hooks
 	if record.Total == 0 && record.Failed == nil {
 		return "", nil
 	}
@@ -297,15 +292,15 @@ func (r *Reconciler) afterwards(ctx context.Context, s *state) (waits string, er
 // appliedHooks are the hooks of the applied revision: those of the plan, or else those of
 // the snapshot.
 func (r *Reconciler) appliedHooks(ctx context.Context, s *state) ([]plan.HookObject, error) {
-	if s.decided.plan != nil {
-		return s.decided.plan.Hooks, nil
+	if s.decided.Plan != nil {
+		return s.decided.Plan.Hooks, nil
 	}
-	last, found, err := snapshot.Read(r.Snapshots, string(s.object.UID))
+	last, found, err := snapshot.Read(r.Snapshots, string(s.Object.UID))
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
 		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so its hooks are not known")
 	}
-	return hooks.Complete(ctx, s.resolved.access.Client, s.owner, s.object.InstallNamespaceOrDefault(), last.Hooks)
+	return hooks.Complete(ctx, s.resolved.Access.Client, s.Owner, s.Object.InstallNamespaceOrDefault(), last.Hooks)
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/scrub"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/trigger"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/waiting"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
@@ -119,7 +120,7 @@ type Reconciler struct {
 	backoff pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
 	demands *pipeline.Demands
-	memory  memory
+	memory  stage.Memory
 	awaited waiting.Names
 	// dependencies are those that deployments currently wait for.
 	dependencies waiting.Names
@@ -240,7 +241,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if s.old() {
 		return r.behind(ctx, s)
 	}
-	s.resolved.found = r.watches.Begin(request.NamespacedName)
+	s.resolved.Found = r.watches.Begin(request.NamespacedName)
 	defer r.watches.End(request.NamespacedName)
 	bounded, cancel := context.WithTimeout(ctx, longestReconcile)
 	defer cancel()
@@ -288,39 +289,29 @@ func (r *Reconciler) took(d *v1alpha1.BundleDeployment, began time.Time) {
 // continues unfinished work.
 const longestReconcile = 10 * time.Minute
 
-// write stores the status as it is now, if it differs from what is stored.
-func (r *Reconciler) write(ctx context.Context, s *state) error {
-	s.object.Status.HashKey = s.wrappedKey
-	if err := r.writer.Write(ctx, s.stored, s.object); err != nil {
-		return err
-	}
-	s.stored = s.object.DeepCopy()
-	return nil
-}
-
 // finish writes the status and returns when to reconcile again.
 func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	if pipeline.IsStale(err) {
-		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(client.ObjectKeyFromObject(s.object))}, nil // decided on a stale copy; nothing was written
+		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(s.Key())}, nil // decided on a stale copy; nothing was written
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	r.countWork(s)
 	r.subscribe(s, err)
-	r.renderer.End(client.ObjectKeyFromObject(s.object), err, s.keepErr)
-	pending := errors.Is(err, render.ErrPending) && s.sameAsBefore() // while the same revision is converted again the status stays
+	r.renderer.End(s.Key(), err, s.keepErr)
+	pending := errors.Is(err, render.ErrPending) && s.resolved.SameAsBefore(&s.Subject) // while the same revision is converted again the status stays
 	if !pending && !s.keepsTold() {
 		updateStatus(s, err)
 	}
-	if failed := r.write(ctx, s); failed != nil {
-		r.memory.forget(client.ObjectKeyFromObject(s.object)) // or an inventory that was not stored would be trusted
-		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failed)
+	if failed := s.Write(ctx, r.writer); failed != nil {
+		r.memory.Forget(s.Key()) // or an inventory that was not stored would be trusted
+		return r.backoff.Conflict(s.Key(), failed)
 	}
-	s.note.version = s.object.ResourceVersion
+	s.note.Version = s.Object.ResourceVersion
 	r.emit(s)
 	r.showExpiry(s)
 	r.showHeld(s)
-	pipeline.LogFailure(ctx, s.before, s.object, err)
+	pipeline.LogFailure(ctx, s.Before, s.Object, err)
 	return ctrl.Result{RequeueAfter: s.untilRenewal(r.pause(s, err))}, nil
 }
 
@@ -328,30 +319,31 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 const writeTimeout = 15 * time.Second
 
 func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
-	s := &state{subject: subject{
-		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now(), room: r.InventoryLimit,
-		owner: inventory.Owner{Namespace: object.Namespace, Name: object.Name},
-	}, snapshot: snapshot.NewReader(r.Snapshots, string(object.UID))}
+	s := &state{Subject: stage.Subject{
+		Object: object, Before: object.DeepCopy(), Stored: object.DeepCopy(), Now: r.Now(), Room: r.InventoryLimit,
+		Owner:    inventory.Owner{Namespace: object.Namespace, Name: object.Name},
+		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)),
+	}}
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
-		s.home = object.InstallNamespaceOrDefault()
+		s.Home = object.InstallNamespaceOrDefault()
 	}
-	s.rules, s.rulesErr = rulesOf(&object.Spec)
+	s.Rules, s.RulesErr = rulesOf(&object.Spec)
 	r.unlock(s)
-	s.note, s.noted = r.memory.recall(client.ObjectKeyFromObject(object), object.UID)
+	s.note = r.memory.Recall(client.ObjectKeyFromObject(object), object.UID)
 	return s
 }
 
 // protect adds the finalizer before anything is written for the deployment.
 func (r *Reconciler) protect(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
+	if controllerutil.ContainsFinalizer(s.Object, v1alpha1.Finalizer) {
 		return pipeline.Continue, nil
 	}
-	before := s.object.DeepCopy()
-	controllerutil.AddFinalizer(s.object, v1alpha1.Finalizer)
+	before := s.Object.DeepCopy()
+	controllerutil.AddFinalizer(s.Object, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
+	if err := r.Client.Patch(ctx, s.Object, patch, client.FieldOwner(FieldManager)); err != nil {
 		return pipeline.Stop, fmt.Errorf("adding the finalizer: %w", pipeline.MarkStale(err))
 	}
-	s.stored = s.object.DeepCopy()
+	s.Stored = s.Object.DeepCopy()
 	return pipeline.Continue, r.beginInventory(ctx, s)
 }

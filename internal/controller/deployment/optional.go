@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -23,7 +22,7 @@ func (r *Reconciler) awaitKinds(s *state, made plan.Plan) {
 			kinds = append(kinds, id.GroupKind())
 		}
 	}
-	r.kinds.Set(client.ObjectKeyFromObject(s.object), s.resolved.access.Client.Kinds(), kinds)
+	r.kinds.Set(s.Key(), s.resolved.Access.Client.Kinds(), kinds)
 }
 
 // mostSkippedNamed is how many skipped objects a message names.

@@ -5,27 +5,26 @@ package deployment
 import (
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // finished tells that no work is unfinished: everything is applied, healthy and pruned.
 func (s *state) finished() bool {
-	return s.delivered.waitsFor == "" && s.settled.hookWaits == "" && (s.settled.health == nil || s.settled.health.Healthy() && len(s.note.planned.prune) == 0)
+	return s.delivered.WaitsFor == "" && s.delivered.Hooks.Waits == "" && (s.settled.Health == nil || s.settled.Health.Healthy() && len(s.note.Planned.Prune) == 0)
 }
 
 // pause returns the time until the next reconcile, and keeps the note for it.
 func (r *Reconciler) pause(s *state, err error) time.Duration {
-	spec, key := &s.object.Spec, client.ObjectKeyFromObject(s.object)
-	if s.settled.rejectedNow {
+	spec, key := &s.Object.Spec, s.Key()
+	if s.settled.RejectedNow {
 		r.backoff.Succeeded(key)
-		r.memory.keep(key, note{uid: s.object.UID})
+		r.memory.Keep(key, stage.Note{UID: s.Object.UID})
 		return time.Second / 10
 	}
 	if err != nil {
-		r.memory.forget(key)
+		r.memory.Forget(key)
 		if unusable(failure.Of(err).Reason) {
 			return kubeconfigPause
 		}
@@ -39,21 +38,21 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	}
 	r.backoff.Succeeded(key)
 	if s.finished() {
-		s.note.applying.pauses = 0
-		r.memory.keep(key, s.note)
-		return pipeline.IntervalPause(max(time.Second/10, spec.IntervalOrDefault()-s.now.Sub(s.note.checked)))
+		s.note.Applying.Pauses = 0
+		r.memory.Keep(key, s.note)
+		return pipeline.IntervalPause(max(time.Second/10, spec.IntervalOrDefault()-s.Now.Sub(s.note.Checked)))
 	}
-	if s.delivered.cut != uncut {
-		r.memory.keep(key, s.note)
+	if s.delivered.Cut != stage.Uncut {
+		r.memory.Keep(key, s.note)
 		return turnPause
 	}
-	looks := s.note.applying.pauses
-	s.note.applying.pauses++
-	r.memory.keep(key, s.note)
+	looks := s.note.Applying.Pauses
+	s.note.Applying.Pauses++
+	r.memory.Keep(key, s.note)
 	switch {
-	case s.delivered.waitsFor != "" && s.waitedLong():
+	case s.delivered.WaitsFor != "" && s.waitedLong():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
-	case s.delivered.waitsFor != "", s.settled.hookWaits != "":
+	case s.delivered.WaitsFor != "", s.delivered.Hooks.Waits != "":
 		return pollPause(looks)
 	case s.overdue():
 		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
@@ -65,8 +64,8 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 // status is watched, only the reason why their Pods do not run may change unnoticed.
 func (s *state) unhealthyPause(looks int) time.Duration {
 	switch {
-	case !s.note.health.unhealthySince.IsZero():
-		return max(recovery-s.now.Sub(s.note.health.unhealthySince), time.Second/10)
+	case !s.note.Health.UnhealthySince.IsZero():
+		return max(recovery-s.Now.Sub(s.note.Health.UnhealthySince), time.Second/10)
 	case s.watched():
 		return min(watchedPause<<min(looks, 4), s.untilOverdue())
 	}
@@ -78,9 +77,9 @@ const watchedPause = 2 * time.Second
 
 // untilOverdue is the time until the timeout to become healthy.
 func (s *state) untilOverdue() time.Duration {
-	deadline := s.note.applying.wrote
-	if at := s.object.Status.LastAppliedTime; at != nil && at.After(deadline) {
+	deadline := s.note.Applying.Wrote
+	if at := s.Object.Status.LastAppliedTime; at != nil && at.After(deadline) {
 		deadline = at.Time
 	}
-	return max(time.Second, deadline.Add(s.object.Spec.TimeoutOrDefault()).Sub(s.now)+time.Second)
+	return max(time.Second, deadline.Add(s.Object.Spec.TimeoutOrDefault()).Sub(s.Now)+time.Second)
 }

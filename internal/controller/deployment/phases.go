@@ -16,45 +16,45 @@ func (s *state) holdPhase(held *apply.PhaseWait) {
 	if held == nil {
 		return
 	}
-	if s.note.applying.phase != nil && s.note.applying.phase.Phase < held.Phase {
-		s.note.applying.waits, s.note.applying.pauses = time.Time{}, 0
+	if s.note.Applying.Phase != nil && s.note.Applying.Phase.Phase < held.Phase {
+		s.note.Applying.Waits, s.note.Applying.Pauses = time.Time{}, 0
 	}
-	s.delivered.phase = held
+	s.delivered.Phase = held
 }
 
 // stillHeld checks only the objects that a phase waits for, while they are not healthy
 // and the interval is not over.
 func (r *Reconciler) stillHeld(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	held := s.note.applying.phase
-	if s.note.attempt == s.attempt() && s.note.applying.hook != nil {
+	held := s.note.Applying.Phase
+	if s.note.Attempt == s.resolved.Attempt(&s.Subject) && s.note.Applying.Hook != nil {
 		waits, err := r.stillRuns(ctx, s)
 		if waits == "" || err != nil {
 			return pipeline.Continue, err
 		}
-		s.delivered.waitsFor = waits
+		s.delivered.WaitsFor = waits
 		return pipeline.Stop, nil
 	}
-	if held == nil || s.note.attempt != s.attempt() || s.now.Sub(s.note.applying.phaseSince) >= s.object.Spec.IntervalOrDefault() {
+	if held == nil || s.note.Attempt != s.resolved.Attempt(&s.Subject) || s.Now.Sub(s.note.Applying.PhaseSince) >= s.Object.Spec.IntervalOrDefault() {
 		return pipeline.Continue, nil
 	}
-	rules := s.rules
+	rules := s.Rules
 	rules.Everything = false
-	report, err := rules.Check(ctx, s.resolved.access.Client, held.Objects, nil)
+	report, err := rules.Check(ctx, s.resolved.Access.Client, held.Objects, nil)
 	if err != nil || report.Healthy() {
 		return pipeline.Continue, err
 	}
-	s.delivered.phase = &apply.PhaseWait{Phase: held.Phase, Objects: held.Objects, Report: report}
-	s.delivered.waitsFor = s.delivered.phase.String()
+	s.delivered.Phase = &apply.PhaseWait{Phase: held.Phase, Objects: held.Objects, Report: report}
+	s.delivered.WaitsFor = s.delivered.Phase.String()
 	return pipeline.Stop, nil
 }
 
 // waiting says why an unfinished apply waits, and whether it has timed out.
 func (s *state) waiting() (reason string, over bool) {
-	over = s.waitedLong() || s.delivered.phase != nil && s.delivered.phase.Report.Failed()
+	over = s.waitedLong() || s.delivered.Phase != nil && s.delivered.Phase.Report.Failed()
 	switch {
-	case s.delivered.phase != nil && over:
+	case s.delivered.Phase != nil && over:
 		return v1alpha1.ReasonHealthFailed, true
-	case s.delivered.phase != nil:
+	case s.delivered.Phase != nil:
 		return v1alpha1.ReasonHealthProgressing, false
 	case over:
 		return v1alpha1.ReasonApplyFailed, true

@@ -21,11 +21,11 @@ import (
 // deployment was reconciled before, since it has the finalizer, but its inventory is
 // missing or cannot be read.
 func (s *state) lost() bool {
-	return !s.hasInventory() && controllerutil.ContainsFinalizer(s.before, v1alpha1.Finalizer)
+	return !s.hasInventory() && controllerutil.ContainsFinalizer(s.Before, v1alpha1.Finalizer)
 }
 
 // hasInventory tells that the status has an inventory.
-func (s *state) hasInventory() bool { return s.before.Status.Inventory != nil && !s.listed.unreadable }
+func (s *state) hasInventory() bool { return s.Before.Status.Inventory != nil && !s.listed.Unreadable }
 
 // recover rebuilds a lost inventory: it finds the objects of the deployment by their
 // labels, before anything is pruned or removed. They are listed beside what was applied
@@ -36,17 +36,17 @@ func (r *Reconciler) recover(ctx context.Context, s *state) (pipeline.Outcome, e
 	if s.hasInventory() || !s.lost() {
 		return pipeline.Continue, nil
 	}
-	found, err := observe.Recover(ctx, s.resolved.access.Client, s.owner, s.knownNamespaces()...)
+	found, err := observe.Recover(ctx, s.resolved.Access.Client, s.Owner, s.knownNamespaces()...)
 	if err != nil {
 		return pipeline.Stop, err
 	}
 	if len(found.Entries) > 0 {
-		s.noted, s.listed.recovered = false, &found
+		s.note.Known, s.listed.Recovered = false, &found
 	}
-	if err := s.record(s.listed.inventory.Union(inventory.New(s.listed.inventory.Target, found.Entries...))); err != nil {
+	if err := s.listed.Record(&s.Subject, s.listed.Inventory.Union(inventory.New(s.listed.Inventory.Target, found.Entries...))); err != nil {
 		return pipeline.Continue, err
 	}
-	s.object.Status.Inventory.Recovered = s.listed.inventory.Len() > 0
+	s.Object.Status.Inventory.Recovered = s.listed.Inventory.Len() > 0
 	return pipeline.Continue, nil
 }
 
@@ -54,25 +54,25 @@ func (r *Reconciler) recover(ctx context.Context, s *state) (pipeline.Outcome, e
 // of the reconcile: without it, a deployment without objects would look like one that
 // lost its status. It names this cluster; for another one see target.
 func (r *Reconciler) beginInventory(ctx context.Context, s *state) error {
-	if s.object.Status.Inventory != nil {
+	if s.Object.Status.Inventory != nil {
 		return nil
 	}
-	if _, applied, err := snapshot.Read(r.Snapshots, string(s.object.UID)); err != nil || applied {
+	if _, applied, err := snapshot.Read(r.Snapshots, string(s.Object.UID)); err != nil || applied {
 		return err // the status was lost, and the finalizer too
 	}
-	s.object.Status.Inventory = &v1alpha1.Inventory{}
-	if s.object.Spec.KubeConfig != nil {
+	s.Object.Status.Inventory = &v1alpha1.Inventory{}
+	if s.Object.Spec.KubeConfig != nil {
 		return nil
 	}
 	target, err := r.Tenants.Target(ctx)
-	s.object.Status.Inventory.Target = target
+	s.Object.Status.Inventory.Target = target
 	return err
 }
 
 // knownNamespaces are those in which the deployment has, or may have, objects.
 func (s *state) knownNamespaces() []string {
-	names := []string{s.object.Namespace, s.object.InstallNamespaceOrDefault()}
-	for _, entry := range s.listed.inventory.Entries {
+	names := []string{s.Object.Namespace, s.Object.InstallNamespaceOrDefault()}
+	for _, entry := range s.listed.Inventory.Entries {
 		if entry.Namespace != "" {
 			names = append(names, entry.Namespace)
 		}
@@ -84,15 +84,15 @@ func (s *state) knownNamespaces() []string {
 // emitRecovered emits that an inventory was rebuilt, and which kinds could not be
 // searched everywhere.
 func (r *Reconciler) emitRecovered(s *state) {
-	if s.listed.recovered == nil {
+	if s.listed.Recovered == nil {
 		return
 	}
 	why := "was lost"
-	if s.listed.unreadable {
+	if s.listed.Unreadable {
 		why = "could not be read"
 	}
-	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(s.listed.recovered.Entries))
-	if unseen := s.listed.recovered.Unseen; len(unseen) > 0 {
+	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(s.listed.Recovered.Entries))
+	if unseen := s.listed.Recovered.Unseen; len(unseen) > 0 {
 		note += "; the ServiceAccount may not list these kinds in all namespaces, so they were looked for in known namespaces only, or not at all: " + strings.Join(unseen, ", ")
 	}
 	r.normal(s, "InventoryRebuilt", "Recover", note)

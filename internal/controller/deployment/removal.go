@@ -19,6 +19,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -30,22 +32,22 @@ const lastTries = 6
 // remove deletes what the deployment installed, in order, and removes the finalizer
 // when nothing is left.
 func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) {
-	if !controllerutil.ContainsFinalizer(s.object, v1alpha1.Finalizer) {
+	if !controllerutil.ContainsFinalizer(s.Object, v1alpha1.Finalizer) {
 		return ctrl.Result{}, nil
 	}
 	r.beginRemoval(s)
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
 	err := pipeline.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseRemoving))
-	err = r.scrub(ctx, s, r.endTurn(turn, s, s.resolved.access.AsRemoteFailure(s.object, err)))
+	err = r.scrub(ctx, s, r.endTurn(turn, s, resolve.AsRemoteFailure(s.resolved.Access, s.Object, err)))
 	r.emitRecovered(s)
 	r.emitKept(s)
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctrl.Result{}, nil // the process ends, or lost its lease
-	case s.delivered.cut != uncut:
+	case s.delivered.Cut != stage.Uncut:
 		return r.finishRemoval(ctx, s, nil)
-	case err == nil && s.delivered.removed.Done() && s.settled.hookWaits == "":
+	case err == nil && s.delivered.Removed.Done() && s.delivered.Hooks.Waits == "":
 		return r.release(ctx, s, nil)
 	case err != nil && (r.abandoned(ctx, s) || r.endsAnyway(ctx, s, err)):
 		return r.release(ctx, s, err)
@@ -56,12 +58,12 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 // beginRemoval resets the note and backoff of the installation: a removal counts its own
 // checks and failures.
 func (r *Reconciler) beginRemoval(s *state) {
-	if s.note.removing {
+	if s.note.Removing {
 		return
 	}
-	key := client.ObjectKeyFromObject(s.object)
-	s.note = note{uid: s.object.UID, removing: true}
-	r.memory.keep(key, s.note)
+	key := s.Key()
+	s.note = stage.Note{UID: s.Object.UID, Removing: true}
+	r.memory.Keep(key, s.note)
 	r.backoff.Succeeded(key)
 	r.unwatch(key)
 }
@@ -69,16 +71,16 @@ func (r *Reconciler) beginRemoval(s *state) {
 // removalAccount is the step account, unless there is nothing to remove.
 func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
-	if s.listed.inventory, err = r.inventory(s); err != nil {
+	if s.listed.Inventory, err = r.inventory(s); err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonFailed, Stalled: true, Err: err}
 	}
-	if s.listed.inventory.Len() == 0 && !s.lost() && !s.betweenHooks() {
-		s.delivered.removed = &removal.Removed{}
+	if s.listed.Inventory.Len() == 0 && !s.lost() && !s.betweenHooks() {
+		s.delivered.Removed = &removal.Removed{}
 		return pipeline.Stop, nil
 	}
 	outcome, err := r.account(ctx, s)
-	if s.listed.inventory.Len() == 0 && err != nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound {
-		s.delivered.removed = &removal.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
+	if s.listed.Inventory.Len() == 0 && err != nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound {
+		s.delivered.Removed = &removal.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
 		return pipeline.Stop, nil
 	}
 	return outcome, err
@@ -87,16 +89,16 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Out
 // removeObjects deletes the objects that are due, and records which it waits for.
 func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.betweenHooks() {
-		s.delivered.removed = &removal.Removed{} // the inventory lists only running hooks
+		s.delivered.Removed = &removal.Removed{} // the inventory lists only running hooks
 		return pipeline.Continue, nil
 	}
-	pruning, err := r.approvals().AllowedPruning(ctx, s.object)
+	pruning, err := r.approvals().AllowedPruning(ctx, s.Object)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	removed, err := removal.Remove(ctx, s.resolved.access.Client, s.owner, s.listed.inventory, removal.Options{Migrations: r.migrations, Pruning: pruning})
-	s.delivered.removed = &removed
-	if recorded := s.record(removed.Inventory); recorded != nil {
+	removed, err := removal.Remove(ctx, s.resolved.Access.Client, s.Owner, s.listed.Inventory, removal.Options{Migrations: r.migrations, Pruning: pruning})
+	s.delivered.Removed = &removed
+	if recorded := s.listed.Record(&s.Subject, removed.Inventory); recorded != nil {
 		return pipeline.Stop, recorded
 	}
 	if err != nil {
@@ -111,20 +113,20 @@ func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outc
 // finishRemoval writes the status of an unfinished removal.
 func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	reportRemoval(s, err)
-	if failed := r.write(ctx, s); failed != nil {
-		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), failed)
+	if failed := s.Write(ctx, r.writer); failed != nil {
+		return r.backoff.Conflict(s.Key(), failed)
 	}
 	r.emitRemoval(s)
-	key := client.ObjectKeyFromObject(s.object)
-	pipeline.LogFailure(ctx, s.before, s.object, err)
+	key := s.Key()
+	pipeline.LogFailure(ctx, s.Before, s.Object, err)
 	if err != nil {
-		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.object.Spec.RetryIntervalOrDefault())}, nil
+		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.Object.Spec.RetryIntervalOrDefault())}, nil
 	}
 	r.backoff.Succeeded(key)
-	looks := s.note.applying.pauses
-	s.note.applying.pauses++
-	r.memory.keep(key, s.note)
-	if s.delivered.cut != uncut {
+	looks := s.note.Applying.Pauses
+	s.note.Applying.Pauses++
+	r.memory.Keep(key, s.note)
+	if s.delivered.Cut != stage.Uncut {
 		return ctrl.Result{RequeueAfter: turnPause}, nil
 	}
 	return ctrl.Result{RequeueAfter: pollPause(looks)}, nil
@@ -133,11 +135,11 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 // release removes the finalizer, and forgets the deployment. With the error of a failed
 // removal, an event names the objects left behind.
 func (r *Reconciler) release(ctx context.Context, s *state, cause error) (ctrl.Result, error) {
-	before := s.object.DeepCopy()
-	controllerutil.RemoveFinalizer(s.object, v1alpha1.Finalizer)
+	before := s.Object.DeepCopy()
+	controllerutil.RemoveFinalizer(s.Object, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, s.object, patch, client.FieldOwner(FieldManager)); err != nil {
-		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), fmt.Errorf("releasing bundledeployment %s/%s: %w", s.object.Namespace, s.object.Name, err))
+	if err := r.Client.Patch(ctx, s.Object, patch, client.FieldOwner(FieldManager)); err != nil {
+		return r.backoff.Conflict(s.Key(), fmt.Errorf("releasing bundledeployment %s/%s: %w", s.Object.Namespace, s.Object.Name, err))
 	}
 	switch {
 	case cause == nil:
@@ -146,18 +148,18 @@ func (r *Reconciler) release(ctx context.Context, s *state, cause error) (ctrl.R
 	default:
 		r.listLeftovers(s, cause)
 	}
-	return ctrl.Result{}, r.forget(client.ObjectKeyFromObject(s.object))
+	return ctrl.Result{}, r.forget(s.Key())
 }
 
 // abandoned tells that the removal keeps failing while the deployment's own namespace
 // is being deleted: the ServiceAccount and its permissions are gone then, and will not
 // return.
 func (r *Reconciler) abandoned(ctx context.Context, s *state) bool {
-	if r.backoff.Count(client.ObjectKeyFromObject(s.object)) < lastTries {
+	if r.backoff.Count(s.Key()) < lastTries {
 		return false
 	}
 	var namespace corev1.Namespace
-	err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.object.Namespace}, &namespace)
+	err := r.APIReader.Get(ctx, types.NamespacedName{Name: s.Object.Namespace}, &namespace)
 	return err == nil && !namespace.DeletionTimestamp.IsZero()
 }
 
@@ -172,22 +174,22 @@ func (r *Reconciler) endsAnyway(ctx context.Context, s *state, err error) bool {
 	case v1alpha1.ReasonAccountNotFound, v1alpha1.ReasonTargetChanged:
 		return true
 	}
-	return r.backoff.Count(client.ObjectKeyFromObject(s.object)) >= lastTries
+	return r.backoff.Count(s.Key()) >= lastTries
 }
 
 // orphans tells that everything is to be kept; false while that is unknown.
 func (r *Reconciler) orphans(ctx context.Context, s *state) bool {
-	pruning, err := r.approvals().AllowedPruning(ctx, s.object)
+	pruning, err := r.approvals().AllowedPruning(ctx, s.Object)
 	return err == nil && pruning.Orphan
 }
 
 // listUnreleased emits an event with the objects that are kept with their labels.
 func (r *Reconciler) listUnreleased(s *state, err error) {
-	if s.listed.inventory.Len() == 0 {
+	if s.listed.Inventory.Len() == 0 {
 		return
 	}
-	left := make([]inventory.ID, 0, s.listed.inventory.Len())
-	for _, entry := range s.listed.inventory.Entries {
+	left := make([]inventory.ID, 0, s.listed.Inventory.Len())
+	for _, entry := range s.listed.Inventory.Entries {
 		left = append(left, entry.ID)
 	}
 	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be annotated as orphaned (%s): %s",
@@ -199,8 +201,8 @@ func (r *Reconciler) listUnreleased(s *state, err error) {
 // namespace default: a namespace that is being deleted accepts no events.
 func (r *Reconciler) listLeftovers(s *state, err error) {
 	var left []inventory.ID
-	for _, entry := range s.listed.inventory.Entries {
-		if entry.Namespace != s.object.Namespace || s.object.Spec.KubeConfig != nil {
+	for _, entry := range s.listed.Inventory.Entries {
+		if entry.Namespace != s.Object.Namespace || s.Object.Spec.KubeConfig != nil {
 			left = append(left, entry.ID)
 		}
 	}
@@ -208,10 +210,10 @@ func (r *Reconciler) listLeftovers(s *state, err error) {
 		return
 	}
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
-	namespace.Name = s.object.Namespace
-	r.Events.Eventf(namespace, s.object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
+	namespace.Name = s.Object.Namespace
+	r.Events.Eventf(namespace, s.Object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
 		fmt.Sprintf("bundledeployment %s/%s was deleted with its namespace and could not remove its objects (%s); delete these yourself: %s",
-			s.object.Namespace, s.object.Name, failure.Of(err).Error(), pipeline.JoinNames(left)))
+			s.Object.Namespace, s.Object.Name, failure.Of(err).Error(), pipeline.JoinNames(left)))
 }
 
 // pollPause is the pause before unfinished work is checked again: short at first, then

@@ -26,7 +26,7 @@ const (
 // rewound drops the notes of all deployments: the storage of the API server was restored to an
 // earlier time. Each deployment is compared with the cluster again.
 func (r *Reconciler) rewound() {
-	for _, key := range r.memory.clear() {
+	for _, key := range r.memory.Clear() {
 		r.unwatch(key)
 		r.backoff.Succeeded(key)
 	}
@@ -45,28 +45,28 @@ func (r *Reconciler) cached() client.Reader {
 // behind waits until the cache shows the last write. If the API server has an older object, too,
 // the write was undone by a restore, and the note is dropped.
 func (r *Reconciler) behind(ctx context.Context, s *state) (ctrl.Result, error) {
-	key := client.ObjectKeyFromObject(s.object)
+	key := s.Key()
 	switch {
-	case s.note.behind.IsZero():
-		s.note.behind = s.now
-		r.memory.keep(key, s.note)
+	case s.note.Behind.IsZero():
+		s.note.Behind = s.Now
+		r.memory.Keep(key, s.note)
 		return ctrl.Result{RequeueAfter: cachePause}, nil
-	case s.now.Sub(s.note.behind) < longestLag:
+	case s.Now.Sub(s.note.Behind) < longestLag:
 		return ctrl.Result{RequeueAfter: cachePause}, nil
 	}
 	var live v1alpha1.BundleDeployment
 	if err := r.APIReader.Get(ctx, key, &live); err != nil {
 		return ctrl.Result{RequeueAfter: longestLag}, client.IgnoreNotFound(wrapRead(key, err))
 	}
-	if pipeline.OlderVersion(live.ResourceVersion, s.note.version) {
+	if pipeline.OlderVersion(live.ResourceVersion, s.note.Version) {
 		ctrl.LoggerFrom(ctx).Info("the API server has an older object than was written: its note is dropped",
-			"resourceVersion", live.ResourceVersion, "written", s.note.version)
-		r.memory.forget(key)
+			"resourceVersion", live.ResourceVersion, "written", s.note.Version)
+		r.memory.Forget(key)
 		r.unwatch(key)
 		return ctrl.Result{RequeueAfter: cachePause}, nil
 	}
-	s.note.behind = s.now
-	r.memory.keep(key, s.note)
+	s.note.Behind = s.Now
+	r.memory.Keep(key, s.note)
 	return ctrl.Result{RequeueAfter: cachePause}, nil
 }
 

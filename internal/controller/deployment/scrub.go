@@ -6,8 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/scrub"
@@ -17,12 +15,12 @@ import (
 // cleaner returns the cleaner for the messages of a deployment. After a process start it reads the Secrets here: a removal, or
 // drift correction while the source is missing, runs without the step that reads the inputs.
 func (r *Reconciler) cleaner(ctx context.Context, s *state) scrub.Cleaner {
-	key := client.ObjectKeyFromObject(s.object)
-	secret := slices.DeleteFunc(spec.Inputs(s.object), func(i spec.Input) bool { return i.Kind != spec.SecretKind })
-	if len(secret) > 0 && !r.scrubs.Knows(key) && s.resolved.access.Local != nil {
-		reader := resolve.InputReader{Client: s.resolved.access.Local, Namespace: s.object.Namespace, Needed: secret}
+	key := s.Key()
+	secret := slices.DeleteFunc(spec.Inputs(s.Object), func(i spec.Input) bool { return i.Kind != spec.SecretKind })
+	if len(secret) > 0 && !r.scrubs.Knows(key) && s.resolved.Access.Local != nil {
+		reader := resolve.InputReader{Client: s.resolved.Access.Local, Namespace: s.Object.Namespace, Needed: secret}
 		if contents, _, err := reader.Read(ctx); err == nil {
-			r.scrubs.Learn(s.object, secret, contents)
+			r.scrubs.Learn(s.Object, secret, contents)
 		}
 	}
 	return scrub.Cleaner{Scrubber: r.scrubs.Find(key), Withholds: len(secret) > 0 && !r.scrubs.Knows(key)}
@@ -55,30 +53,33 @@ func (s *state) scrub(cleaner scrub.Cleaner) {
 			texts[i] = cleaner.Text(texts[i])
 		}
 	}
-	all(s.warnings)
-	all(s.decided.leftOut)
-	all(s.decided.drift)
-	s.delivered.waitsFor, s.settled.hookWaits = cleaner.Text(s.delivered.waitsFor), cleaner.Text(s.settled.hookWaits)
-	if s.settled.health != nil {
-		for i := range s.settled.health.Unhealthy {
-			s.settled.health.Unhealthy[i].Message = cleaner.Text(s.settled.health.Unhealthy[i].Message)
+	all(s.rendered.Warnings)
+	all(s.decided.Warnings)
+	all(s.delivered.Warnings)
+	all(s.delivered.LeftOut)
+	all(s.decided.LeftOut)
+	all(s.decided.Drift.Found)
+	s.delivered.WaitsFor, s.delivered.Hooks.Waits = cleaner.Text(s.delivered.WaitsFor), cleaner.Text(s.delivered.Hooks.Waits)
+	if s.settled.Health != nil {
+		for i := range s.settled.Health.Unhealthy {
+			s.settled.Health.Unhealthy[i].Message = cleaner.Text(s.settled.Health.Unhealthy[i].Message)
 		}
 	}
-	if s.decided.plan != nil {
-		all(s.decided.plan.Warnings)
+	if s.decided.Plan != nil {
+		all(s.decided.Plan.Warnings)
 	}
-	if s.delivered.pruned != nil {
-		all(s.delivered.pruned.Notes)
+	if s.delivered.Pruned != nil {
+		all(s.delivered.Pruned.Notes)
 	}
-	if s.delivered.removed != nil {
-		all(s.delivered.removed.Notes)
+	if s.delivered.Removed != nil {
+		all(s.delivered.Removed.Notes)
 	}
-	for _, result := range []*apply.Result{s.delivered.applied, s.delivered.repaired.result()} {
+	for _, result := range []*apply.Result{s.delivered.Applied, s.delivered.Repaired.Result()} {
 		if result != nil {
 			all(result.Warnings)
 		}
 	}
-	if s.decided.consent != nil {
-		all(s.decided.consent.Asks)
+	if s.decided.Consent != nil {
+		all(s.decided.Consent.Asks)
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // updateStatus sets every condition and count of a deployment from the facts of the
 // steps, also when one of them failed.
 func updateStatus(s *state, err error) {
-	markHandled(s.object)
+	markHandled(s.Object)
 	setPlan(s)
 	setCounts(s)
 	setWarnings(s)
@@ -49,40 +50,43 @@ func markHandled(d *v1alpha1.BundleDeployment) {
 // setSourceReady sets SourceReady, also if the source cannot be polled and its last
 // artifact is used.
 func setSourceReady(s *state) {
-	if s.resolved.source == nil || s.resolved.artifact == nil {
+	if s.resolved.Source == nil || s.resolved.Artifact == nil {
 		return
 	}
 	kind := v1alpha1.SourceReadyCondition
-	if ready := s.resolved.source.Ready; ready != nil && ready.Status == metav1.ConditionFalse {
-		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
+	if ready := s.resolved.Source.Ready; ready != nil && ready.Status == metav1.ConditionFalse {
+		pipeline.SetCondition(s.Object, kind, metav1.ConditionFalse, ready.Reason, ready.Message)
 		return
 	}
-	revision := s.resolved.artifact.Revision
-	if s.resolved.rejected != nil {
-		revision = s.resolved.rejected.Revision
+	revision := s.resolved.Artifact.Revision
+	if s.resolved.Rejected != nil {
+		revision = s.resolved.Rejected.Revision
 	}
-	pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+revision)
+	pipeline.SetCondition(s.Object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, "revision "+revision)
 }
 
 // setReached sets the conditions of the steps that succeeded.
 func setReached(s *state) {
-	messages := map[string]string{
-		v1alpha1.ConvertedCondition: fmt.Sprintf("%d objects as %s", len(s.rendered.desired), s.object.Status.Format),
-		v1alpha1.PlannedCondition:   plannedMessage(s),
-		v1alpha1.AppliedCondition:   "applied revision " + s.object.Status.LastAppliedRevision,
+	succeeded := []struct {
+		reached       bool
+		kind, message string
+	}{
+		{s.rendered.Converted, v1alpha1.ConvertedCondition, fmt.Sprintf("%d objects as %s", len(s.rendered.Desired), s.Object.Status.Format)},
+		{s.decided.Accepted, v1alpha1.PlannedCondition, plannedMessage(s)},
+		{s.delivered.Complete, v1alpha1.AppliedCondition, "applied revision " + s.Object.Status.LastAppliedRevision},
 	}
-	for _, kind := range []string{v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition} {
-		if s.reached[kind] {
-			pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, messages[kind])
+	for _, step := range succeeded {
+		if step.reached {
+			pipeline.SetCondition(s.Object, step.kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, step.message)
 		}
 	}
 }
 
 // plannedMessage is the message of a plan without violations, with its warnings.
 func plannedMessage(s *state) string {
-	text := "the plan for " + s.revision() + " has no violations"
-	if s.decided.plan != nil {
-		text += skippedText(s.decided.plan.Skipped)
+	text := "the plan for " + s.resolved.Revision() + " has no violations"
+	if s.decided.Plan != nil {
+		text += skippedText(s.decided.Plan.Skipped)
 	}
 	if warnings := s.planWarnings(); len(warnings) > 0 {
 		return text + ", and warns:\n" + strings.Join(warnings, "\n")
@@ -101,12 +105,12 @@ func setFailed(s *state, err error) {
 	if f.Waiting {
 		status = metav1.ConditionUnknown
 	}
-	pipeline.SetCondition(s.object, kind, status, f.Reason, f.Error())
+	pipeline.SetCondition(s.Object, kind, status, f.Reason, f.Error())
 }
 
 // setPending sets the Applied condition of an unfinished apply.
 func setPending(s *state) {
-	if s.delivered.waitsFor == "" {
+	if s.delivered.WaitsFor == "" {
 		return
 	}
 	status := metav1.ConditionUnknown
@@ -114,13 +118,13 @@ func setPending(s *state) {
 	if over {
 		status = metav1.ConditionFalse
 	}
-	pipeline.SetCondition(s.object, v1alpha1.AppliedCondition, status, reason, s.delivered.waitsFor)
+	pipeline.SetCondition(s.Object, v1alpha1.AppliedCondition, status, reason, s.delivered.WaitsFor)
 }
 
 // waitedLong tells that an apply has waited longer than the timeout. Turns with a budget are judged by their number; see
 // endTurn.
 func (s *state) waitedLong() bool {
-	return s.delivered.cut == uncut && s.now.Sub(s.note.applying.waits) > s.object.Spec.TimeoutOrDefault()
+	return s.delivered.Cut == stage.Uncut && s.Now.Sub(s.note.Applying.Waits) > s.Object.Spec.TimeoutOrDefault()
 }
 
 // setHealthy sets the health of the applied revision: this one, or the last one while
@@ -130,32 +134,32 @@ func setHealthy(s *state) {
 	if s.kept != nil {
 		looked = s.kept
 	}
-	if looked.settled.health == nil {
+	if looked.settled.Health == nil {
 		return
 	}
 	kind := v1alpha1.HealthyCondition
-	if looked.settled.health.Healthy() && looked.settled.hookWaits != "" {
-		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, looked.settled.hookWaits)
+	if looked.settled.Health.Healthy() && looked.delivered.Hooks.Waits != "" {
+		pipeline.SetCondition(s.Object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, looked.delivered.Hooks.Waits)
 		return
 	}
-	if looked.settled.hookFailed {
+	if looked.delivered.Hooks.Failed {
 		return // setFailed has set it
 	}
-	if left := len(looked.decided.leftOut); left > 0 && looked.settled.health.Healthy() {
-		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
-			fmt.Sprintf("the health of %d objects of revision %s cannot be checked: %s", left, s.object.Status.LastAppliedRevision, looked.decided.leftOut[0]))
+	if left := len(looked.decided.LeftOut); left > 0 && looked.settled.Health.Healthy() {
+		pipeline.SetCondition(s.Object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
+			fmt.Sprintf("the health of %d objects of revision %s cannot be checked: %s", left, s.Object.Status.LastAppliedRevision, looked.decided.LeftOut[0]))
 		return
 	}
-	if looked.settled.health.Healthy() {
-		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("%d objects of revision %s: %s", looked.note.health.total, s.object.Status.LastAppliedRevision, s.healthyWords()))
+	if looked.settled.Health.Healthy() {
+		pipeline.SetCondition(s.Object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
+			fmt.Sprintf("%d objects of revision %s: %s", looked.note.Health.Total, s.Object.Status.LastAppliedRevision, s.healthyWords()))
 		return
 	}
 	status, reason := metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing
-	if looked.overdue() || looked.settled.health.Failed() {
+	if looked.overdue() || looked.settled.Health.Failed() {
 		status, reason = metav1.ConditionFalse, v1alpha1.ReasonHealthFailed
 	}
-	pipeline.SetCondition(s.object, kind, status, reason, looked.settled.health.Message())
+	pipeline.SetCondition(s.Object, kind, status, reason, looked.settled.Health.Message())
 }
 
 // overdue tells that the timeout to become healthy is over. It counts from the last
@@ -163,12 +167,12 @@ func setHealthy(s *state) {
 // is recreated first. An unchanged object that was healthy before has only the short
 // time of recovery.
 func (s *state) overdue() bool {
-	if !s.note.health.unhealthySince.IsZero() && !s.note.health.missing && s.now.Sub(s.note.health.unhealthySince) >= recovery {
+	if !s.note.Health.UnhealthySince.IsZero() && !s.note.Health.Missing && s.Now.Sub(s.note.Health.UnhealthySince) >= recovery {
 		return true
 	}
-	since := s.object.Status.LastAppliedTime
-	return since != nil && !s.note.health.missing && s.now.Sub(since.Time) > s.object.Spec.TimeoutOrDefault() &&
-		s.now.Sub(s.note.applying.wrote) > s.object.Spec.TimeoutOrDefault() && s.now.Sub(s.triedAgain()) > s.object.Spec.TimeoutOrDefault()
+	since := s.Object.Status.LastAppliedTime
+	return since != nil && !s.note.Health.Missing && s.Now.Sub(since.Time) > s.Object.Spec.TimeoutOrDefault() &&
+		s.Now.Sub(s.note.Applying.Wrote) > s.Object.Spec.TimeoutOrDefault() && s.Now.Sub(s.triedAgain()) > s.Object.Spec.TimeoutOrDefault()
 }
 
 // recovery is how long an object that was healthy may be unhealthy before that is
@@ -186,8 +190,8 @@ const recovery = 2 * time.Second
 //	objects are unhealthy             Progressing, Retrying when overdue or failed
 //	else                              Ready
 func setReady(s *state, err error) {
-	d := s.object
-	if s.settled.rejectedNow || s.resolved.rejected != nil {
+	d := s.Object
+	if s.settled.RejectedNow || s.resolved.Rejected != nil {
 		setRolledBack(s, err)
 		return
 	}
@@ -202,15 +206,15 @@ func setReady(s *state, err error) {
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	reason, over := s.waiting()
 	switch {
-	case s.delivered.waitsFor != "" && over:
-		pipeline.SetRetrying(d, reason, s.delivered.waitsFor+s.remedy())
-	case s.delivered.waitsFor != "":
-		pipeline.SetProgressing(d, reason, s.delivered.waitsFor)
-	case s.settled.health == nil || healthy == nil:
-		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.revision())
+	case s.delivered.WaitsFor != "" && over:
+		pipeline.SetRetrying(d, reason, s.delivered.WaitsFor+s.remedy())
+	case s.delivered.WaitsFor != "":
+		pipeline.SetProgressing(d, reason, s.delivered.WaitsFor)
+	case s.settled.Health == nil || healthy == nil:
+		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "applied revision "+s.resolved.Revision())
 	case healthy.Status == metav1.ConditionTrue:
 		pipeline.SetReady(d, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("applied revision %s: %d objects, %s%s", s.revision(), s.note.health.total, s.healthyWords(), stillGoing(s)))
+			fmt.Sprintf("applied revision %s: %d objects, %s%s", s.resolved.Revision(), s.note.Health.Total, s.healthyWords(), stillGoing(s)))
 	case healthy.Status == metav1.ConditionUnknown:
 		pipeline.SetProgressing(d, healthy.Reason, healthy.Message)
 	default:
@@ -220,13 +224,13 @@ func setReady(s *state, err error) {
 
 // stillGoing names objects that left the bundle and still exist.
 func stillGoing(s *state) string {
-	if held := s.note.planned.held; held != nil {
+	if held := s.note.Planned.Held; held != nil {
 		return fmt.Sprintf("; %d objects that left the bundle are kept: see %s", len(held.Objects), v1alpha1.ApprovalPendingCondition)
 	}
-	if s.delivered.pruned == nil || len(s.delivered.pruned.Waiting) == 0 {
+	if s.delivered.Pruned == nil || len(s.delivered.Pruned.Waiting) == 0 {
 		return ""
 	}
-	return "; objects that left the bundle still exist: " + pipeline.JoinNames(s.delivered.pruned.Waiting)
+	return "; objects that left the bundle still exist: " + pipeline.JoinNames(s.delivered.Pruned.Waiting)
 }
 
 func setUnready(s *state, err error) {
@@ -234,22 +238,22 @@ func setUnready(s *state, err error) {
 	message := f.Error() + appliedText(s, err)
 	switch {
 	case f.Stalled:
-		pipeline.SetStalled(s.object, f.Reason, message)
+		pipeline.SetStalled(s.Object, f.Reason, message)
 	case f.Waiting:
-		pipeline.SetProgressing(s.object, f.Reason, message)
+		pipeline.SetProgressing(s.Object, f.Reason, message)
 	default:
-		pipeline.SetRetrying(s.object, f.Reason, message+s.remedy())
+		pipeline.SetRetrying(s.Object, f.Reason, message+s.remedy())
 	}
 }
 
 // appliedText says which revision stays applied while this one fails in a step.
 func appliedText(s *state, err error) string {
 	failed := pipeline.FailedStep(err)
-	last := s.object.Status.LastAppliedRevision
+	last := s.Object.Status.LastAppliedRevision
 	switch {
 	case last == "":
 		return ""
-	case last == s.revision() && s.kept == nil:
+	case last == s.resolved.Revision() && s.kept == nil:
 		return "" // it is the one that fails
 	case failed == stepApply, failed == stepPruneFirst:
 		return "\nuntil this succeeds, some objects stay at revision " + last
@@ -266,24 +270,24 @@ func appliedText(s *state, err error) string {
 
 // announce sets Reconciling, before the first write.
 func announce(s *state) {
-	if s.keeping || !s.writes() || s.repeats() {
+	if s.Keeping || !s.decided.Writes() || s.repeats() {
 		return
 	}
 	setPlan(s)
 	setReached(s)
 	setSourceReady(s)
-	conditions.Delete(s.object, meta.StalledCondition)
-	pipeline.SetCondition(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing,
-		"applying revision "+s.revision()+": "+s.decided.plan.Summary())
-	if ready := conditions.Get(s.object, meta.ReadyCondition); ready == nil || s.object.Status.LastAppliedRevision != s.revision() {
-		pipeline.SetCondition(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing,
-			"applying revision "+s.revision()+": "+s.decided.plan.Summary())
+	conditions.Delete(s.Object, meta.StalledCondition)
+	pipeline.SetCondition(s.Object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing,
+		"applying revision "+s.resolved.Revision()+": "+s.decided.Plan.Summary())
+	if ready := conditions.Get(s.Object, meta.ReadyCondition); ready == nil || s.Object.Status.LastAppliedRevision != s.resolved.Revision() {
+		pipeline.SetCondition(s.Object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing,
+			"applying revision "+s.resolved.Revision()+": "+s.decided.Plan.Summary())
 	}
 }
 
 // reportRemoval sets the conditions of an unfinished removal.
 func reportRemoval(s *state, err error) {
-	markHandled(s.object)
+	markHandled(s.Object)
 	if err != nil {
 		f := failure.Of(err)
 		if f.Reason == v1alpha1.ReasonFailed {
@@ -293,16 +297,16 @@ func reportRemoval(s *state, err error) {
 		if f.Stalled {
 			say = pipeline.SetStalled
 		}
-		say(s.object, f.Reason, fmt.Sprintf("removing %d objects: %s", s.listed.inventory.Len(), f.Error()))
+		say(s.Object, f.Reason, fmt.Sprintf("removing %d objects: %s", s.listed.Inventory.Len(), f.Error()))
 		return
 	}
-	for _, waits := range []string{s.settled.hookWaits, s.delivered.waitsFor} {
+	for _, waits := range []string{s.delivered.Hooks.Waits, s.delivered.WaitsFor} {
 		if waits != "" {
-			pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, waits)
+			pipeline.SetProgressing(s.Object, v1alpha1.ReasonRemoving, waits)
 			return
 		}
 	}
-	pipeline.SetProgressing(s.object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+pipeline.JoinNames(s.delivered.removed.Waiting))
+	pipeline.SetProgressing(s.Object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+pipeline.JoinNames(s.delivered.Removed.Waiting))
 }
 
 // markSuspended updates the status of a suspended deployment.

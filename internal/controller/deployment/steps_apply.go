@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
@@ -20,13 +20,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // account gets the client that impersonates the deployment's ServiceAccount.
 func (r *Reconciler) account(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
-	if s.resolved.access, err = r.accounts().Find(ctx, s.object); err != nil {
+	if s.resolved.Access, err = r.accounts().Find(ctx, s.Object); err != nil {
 		return pipeline.Stop, err
 	}
 	return pipeline.Continue, nil
@@ -39,21 +40,21 @@ func (r *Reconciler) accounts() resolve.Accounts {
 // target reads the inventory and checks that its objects are in the current target
 // cluster.
 func (r *Reconciler) target(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	current, err := r.accounts().Identify(ctx, s.object, s.resolved.access)
+	current, err := r.accounts().Identify(ctx, s.Object, s.resolved.Access)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if s.listed.inventory, err = r.inventory(s); err != nil {
+	if s.listed.Inventory, err = r.inventory(s); err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonFailed, Stalled: true, Err: err}
 	}
-	if s.listed.inventory.Target != "" && s.listed.inventory.Target != current && (s.listed.inventory.Len() > 0 || s.listed.unreadable) {
+	if s.listed.Inventory.Target != "" && s.listed.Inventory.Target != current && (s.listed.Inventory.Len() > 0 || s.listed.Unreadable) {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonTargetChanged, Stalled: true, Err: fmt.Errorf(
 			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects in the old cluster do not matter, %s",
-			s.listed.inventory.Target, current, resolve.WayOut(s.object))}
+			s.listed.Inventory.Target, current, resolve.WayOut(s.Object))}
 	}
-	s.listed.inventory.Target = current
-	if listed := s.object.Status.Inventory; listed != nil && listed.Target == "" && !s.listed.unreadable {
-		return pipeline.Continue, s.record(s.listed.inventory)
+	s.listed.Inventory.Target = current
+	if listed := s.Object.Status.Inventory; listed != nil && listed.Target == "" && !s.listed.Unreadable {
+		return pipeline.Continue, s.listed.Record(&s.Subject, s.listed.Inventory)
 	}
 	return pipeline.Continue, nil
 }
@@ -61,7 +62,7 @@ func (r *Reconciler) target(ctx context.Context, s *state) (pipeline.Outcome, er
 // accept stops a deployment with an invalid spec. Drift of its applied revision is still
 // corrected.
 func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
-	if err := s.object.Spec.Problem(); err != nil {
+	if err := s.Object.Spec.Problem(); err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, Err: err}
 	}
 	return pipeline.Continue, nil
@@ -71,34 +72,34 @@ func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, erro
 // cannot be read during a deletion, the snapshot is used instead, so that nothing is
 // orphaned; see recover for further objects.
 func (r *Reconciler) inventory(s *state) (inventory.Inventory, error) {
-	if s.object.Status.Inventory != nil {
-		listed, err := inventory.Decode(s.object.Status.Inventory)
+	if s.Object.Status.Inventory != nil {
+		listed, err := inventory.Decode(s.Object.Status.Inventory)
 		if err == nil {
 			return listed, nil
 		}
-		if s.object.DeletionTimestamp.IsZero() {
+		if s.Object.DeletionTimestamp.IsZero() {
 			return inventory.Inventory{}, fmt.Errorf("reading status.inventory: %w", err)
 		}
-		s.listed.unreadable = true
+		s.listed.Unreadable = true
 	}
-	last, found, err := snapshot.Read(r.Snapshots, string(s.object.UID))
+	last, found, err := snapshot.Read(r.Snapshots, string(s.Object.UID))
 	if err != nil || !found && len(last.Begun) == 0 {
 		return s.unlisted(), err
 	}
-	s.noted = false // compare with the cluster in any case
-	if s.object.Status.LastAppliedRevision == "" {
-		s.object.Status.LastAppliedRevision = last.Revision
+	s.note.Known = false // compare with the cluster in any case
+	if s.Object.Status.LastAppliedRevision == "" {
+		s.Object.Status.LastAppliedRevision = last.Revision
 	}
-	return last.Inventory(s.authorityID()), nil
+	return last.Inventory(s.AuthorityID()), nil
 }
 
 // unlisted is an empty inventory; if the one in the status cannot be read, with its
 // cluster.
 func (s *state) unlisted() inventory.Inventory {
-	if !s.listed.unreadable {
+	if !s.listed.Unreadable {
 		return inventory.Inventory{}
 	}
-	return inventory.New(s.object.Status.Inventory.Target)
+	return inventory.New(s.Object.Status.Inventory.Target)
 }
 
 // establishTimeout is how long an apply waits for CRDs to be established before it
@@ -107,11 +108,11 @@ const establishTimeout = 2 * time.Second
 
 func (r *Reconciler) options(s *state) apply.Options {
 	return apply.Options{
-		Earlier:          s.earlier,
+		Earlier:          func(entry inventory.Entry) []*unstructured.Unstructured { return s.rendered.Earlier(&s.Subject, entry) },
 		EstablishTimeout: establishTimeout,
 		Migrations:       r.migrations,
-		Rules:            s.rules,
-		Recreate:         !s.keeping && s.object.Spec.Recreate == v1alpha1.RecreateOnImmutableChange,
+		Rules:            s.Rules,
+		Recreate:         !s.Keeping && s.Object.Spec.Recreate == v1alpha1.RecreateOnImmutableChange,
 	}
 }
 
@@ -126,56 +127,56 @@ func objectErrors(failed []*objecterror.Error) error {
 
 // objectErrors joins the errors of objects, with a hint if a webhook of the bundle blocks them.
 func (s *state) objectErrors(ctx context.Context, failed []*objecterror.Error) error {
-	return errors.New(objectErrors(failed).Error() + removal.UnreachableWebhooks(ctx, s.resolved.access.Client, s.owner, s.listed.inventory, failed))
+	return errors.New(objectErrors(failed).Error() + removal.UnreachableWebhooks(ctx, s.resolved.Access.Client, s.Owner, s.listed.Inventory, failed))
 }
 
 // remember stores the inventory, previous and planned together, before the first write:
 // after a crash every written object is listed.
 func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due {
+	if !s.resolved.Due {
 		return pipeline.Continue, nil
 	}
 	if err := r.beginPlan(s); err != nil {
 		return pipeline.Stop, err
 	}
-	s.delivered.unbegun = before{executed: s.object.Status.Executed, encoded: s.object.Status.Inventory, inventory: s.listed.inventory, hooks: s.stored.Status.Hooks}
-	if err := s.record(s.withHooks(s.decided.plan.Inventory)); err != nil {
+	s.delivered.Unbegun = stage.Unbegun{Executed: s.Object.Status.Executed, Encoded: s.Object.Status.Inventory, Inventory: s.listed.Inventory, Hooks: s.Stored.Status.Hooks}
+	if err := s.listed.Record(&s.Subject, s.withHooks(s.decided.Plan.Inventory)); err != nil {
 		return pipeline.Stop, err
 	}
-	if !s.keeping {
-		r.approvals().Begin(s.decided.consent, s.object, s.now)
+	if !s.Keeping {
+		r.approvals().Begin(s.decided.Consent, s.Object, s.Now)
 	}
-	s.did(v1alpha1.PlannedCondition)
+	s.decided.Accepted = true
 	announce(s)
-	err := r.write(ctx, s)
+	err := s.Write(ctx, r.writer)
 	if err != nil { // or the status of the failure would contain what could not be stored
-		s.object.Status.Inventory, s.object.Status.Executed, s.object.Status.Hooks = s.stored.Status.Inventory, s.stored.Status.Executed, s.stored.Status.Hooks
+		s.Object.Status.Inventory, s.Object.Status.Executed, s.Object.Status.Hooks = s.Stored.Status.Inventory, s.Stored.Status.Executed, s.Stored.Status.Hooks
 	}
 	return pipeline.Continue, err
 }
 
 // apply executes the plan, stage by stage.
 func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due {
+	if !s.resolved.Due {
 		return pipeline.Continue, nil
 	}
-	r.recordConflicts(ctx, s, *s.decided.plan)
-	r.watches.Expect(client.ObjectKeyFromObject(s.object), s.expectation())
+	r.recordConflicts(ctx, s, *s.decided.Plan)
+	r.watches.Expect(s.Key(), s.expectation())
 	options := r.options(s)
-	options.Before = func(ctx context.Context) (string, error) { return r.runHooks(ctx, s, s.decided.plan.Hooks, false) }
-	result, err := apply.Apply(ctx, s.resolved.access.Client, *s.decided.plan, options)
-	s.delivered.applied = &result
-	if recorded := s.record(s.withHooks(result.Inventory)); recorded != nil {
+	options.Before = func(ctx context.Context) (string, error) { return r.runHooks(ctx, s, s.decided.Plan.Hooks, false) }
+	result, err := apply.Apply(ctx, s.resolved.Access.Client, *s.decided.Plan, options)
+	s.delivered.Applied = &result
+	if recorded := s.listed.Record(&s.Subject, s.withHooks(result.Inventory)); recorded != nil {
 		return pipeline.Stop, recorded
 	}
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.warnings = append(s.warnings, result.Warnings...)
-	if s.keeping {
+	s.delivered.Warnings = append(s.delivered.Warnings, result.Warnings...)
+	if s.Keeping {
 		s.leaveOutFailed(result.Errors())
 		if result.Pending != "" {
-			s.decided.leftOut = append(s.decided.leftOut, result.Pending)
+			s.decided.LeftOut = append(s.decided.LeftOut, result.Pending)
 		}
 		return pipeline.Continue, nil
 	}
@@ -192,28 +193,28 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (pipeline.Outcome, err
 
 // wait records what an apply waits for, and since when.
 func (s *state) wait(what string) {
-	s.delivered.waitsFor = what
-	n := note{uid: s.object.UID, attempt: s.attempt(), applying: applyingNote{
-		wrote: s.note.applying.wrote, waits: s.now, phase: s.delivered.phase, phaseSince: s.now, hook: s.delivered.hookAt,
+	s.delivered.WaitsFor = what
+	n := stage.Note{UID: s.Object.UID, Attempt: s.resolved.Attempt(&s.Subject), Applying: stage.ApplyingNote{
+		Wrote: s.note.Applying.Wrote, Waits: s.Now, Phase: s.delivered.Phase, PhaseSince: s.Now, Hook: s.delivered.Hooks.At,
 	}}
-	if s.note.attempt == n.attempt && !s.note.applying.waits.IsZero() && s.sameHook() {
-		n.applying.waits, n.applying.pauses = s.note.applying.waits, s.note.applying.pauses
+	if s.note.Attempt == n.Attempt && !s.note.Applying.Waits.IsZero() && s.sameHook() {
+		n.Applying.Waits, n.Applying.Pauses = s.note.Applying.Waits, s.note.Applying.Pauses
 	}
 	s.note = n
 }
 
 // settle records that the revision is applied.
 func (r *Reconciler) settle(s *state) error {
-	s.did(v1alpha1.AppliedCondition)
-	if s.keeping {
+	s.delivered.Complete = true
+	if s.Keeping {
 		return nil
 	}
-	status := &s.object.Status
-	if status.LastAppliedRevision != s.revision() || s.decided.plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
-		status.LastAppliedTime = new(pipeline.StatusTime(s.now))
+	status := &s.Object.Status
+	if status.LastAppliedRevision != s.resolved.Revision() || s.decided.Plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
+		status.LastAppliedTime = new(pipeline.StatusTime(s.Now))
 	}
-	status.LastAppliedRevision = s.revision()
-	if err := r.Artifacts.Keep(string(s.object.UID), s.worthKeeping()...); err != nil {
+	status.LastAppliedRevision = s.resolved.Revision()
+	if err := r.Artifacts.Keep(string(s.Object.UID), s.worthKeeping()...); err != nil {
 		return err
 	}
 	return r.saveSnapshot(s)

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -20,24 +20,24 @@ import (
 // they were last seen healthy; else those that were not healthy or that a watch
 // reported, and when these are healthy, those that are not watched.
 func (r *Reconciler) checkHealth(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.resolved.due {
+	if s.resolved.Due {
 		s.note = r.newNote(s)
 	}
-	if len(s.object.Spec.HealthChecks) > 0 {
+	if len(s.Object.Spec.HealthChecks) > 0 {
 		var err error
-		if s.note.health.objects, err = healthChecks(ctx, s); err != nil {
+		if s.note.Health.Objects, err = healthChecks(ctx, s); err != nil {
 			return pipeline.Stop, err
 		}
 	}
-	if s.resolved.due {
-		return pipeline.Continue, r.look(ctx, s, s.news(), s.delivered.applied.Live)
+	if s.resolved.Due {
+		return pipeline.Continue, r.look(ctx, s, s.news(), s.delivered.Applied.Live)
 	}
 	first := s.first()
 	rest := s.rest(first)
 	if len(first) == 0 {
 		return pipeline.Continue, r.look(ctx, s, rest, nil)
 	}
-	if err := r.look(ctx, s, first, s.restored()); err != nil || !s.settled.health.Healthy() || len(rest) == 0 {
+	if err := r.look(ctx, s, first, s.restored()); err != nil || !s.settled.Health.Healthy() || len(rest) == 0 {
 		return pipeline.Continue, err
 	}
 	return pipeline.Continue, r.look(ctx, s, rest, nil)
@@ -54,7 +54,7 @@ func without(objects, seen []plan.Object) []plan.Object {
 
 func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, fresh map[inventory.ID]*unstructured.Unstructured) error {
 	objects = s.withoutDone(objects)
-	report, err := s.rules.Check(ctx, s.resolved.access.Client, objects, fresh)
+	report, err := s.Rules.Check(ctx, s.resolved.Access.Client, objects, fresh)
 	if err != nil {
 		return err
 	}
@@ -63,16 +63,16 @@ func (r *Reconciler) look(ctx context.Context, s *state, objects []plan.Object, 
 	}
 	report.Total = s.lookedAt()
 	s.saw(report)
-	s.settled.health = &report
+	s.settled.Health = &report
 	unhealthy := map[inventory.ID]bool{}
 	for _, object := range report.Unhealthy {
 		unhealthy[object.ID] = true
 	}
-	s.note.health.unhealthy = nil
-	s.note.health.missing = slices.ContainsFunc(report.Unhealthy, func(o health.Object) bool { return o.State == health.Missing })
+	s.note.Health.Unhealthy = nil
+	s.note.Health.Missing = slices.ContainsFunc(report.Unhealthy, func(o health.Object) bool { return o.State == health.Missing })
 	for _, object := range objects {
 		if unhealthy[object.ID] {
-			s.note.health.unhealthy = append(s.note.health.unhealthy, object)
+			s.note.Health.Unhealthy = append(s.note.Health.Unhealthy, object)
 		}
 	}
 	return nil
@@ -87,18 +87,18 @@ func (r *Reconciler) complete(s *state, report health.Report) error {
 			jobs[id] = true
 		}
 	}
-	completed, changed := s.listed.inventory.Complete(jobs)
+	completed, changed := s.listed.Inventory.Complete(jobs)
 	if !changed {
 		return nil
 	}
-	r.watches.Completed(client.ObjectKeyFromObject(s.object), jobs)
-	return s.record(completed)
+	r.watches.Completed(s.Key(), jobs)
+	return s.listed.Record(&s.Subject, completed)
 }
 
 // withoutDone removes completed Jobs, which may be deleted by now.
 func (s *state) withoutDone(objects []plan.Object) []plan.Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o plan.Object) bool {
-		entry, _ := s.listed.inventory.Get(o.ID)
+		entry, _ := s.listed.Inventory.Get(o.ID)
 		return entry.Done
 	})
 }
@@ -106,15 +106,15 @@ func (s *state) withoutDone(objects []plan.Object) []plan.Object {
 // saw notes the health of the checked objects, and whether one died: it was healthy
 // before, and its spec did not change since.
 func (s *state) saw(report health.Report) {
-	if s.settled.health != nil { // an earlier check of this reconcile
-		for id, sight := range s.settled.health.Seen {
+	if s.settled.Health != nil { // an earlier check of this reconcile
+		for id, sight := range s.settled.Health.Seen {
 			report.Seen[id] = sight
 		}
 	}
-	looked := make(map[inventory.ID]health.Sight, len(s.note.health.objects))
+	looked := make(map[inventory.ID]health.Sight, len(s.note.Health.Objects))
 	died := false
-	for _, object := range s.note.health.objects {
-		before, known := s.note.health.looked[object.ID]
+	for _, object := range s.note.Health.Objects {
+		before, known := s.note.Health.Looked[object.ID]
 		sight, seen := report.Seen[object.ID]
 		switch {
 		case seen:
@@ -124,43 +124,43 @@ func (s *state) saw(report health.Report) {
 			looked[object.ID] = before
 		}
 	}
-	s.note.health.looked = looked
+	s.note.Health.Looked = looked
 	switch {
 	case report.Healthy():
-		s.note.health.unhealthySince = time.Time{}
-	case died && s.note.health.unhealthySince.IsZero():
-		s.note.health.unhealthySince = s.now
+		s.note.Health.UnhealthySince = time.Time{}
+	case died && s.note.Health.UnhealthySince.IsZero():
+		s.note.Health.UnhealthySince = s.Now
 	}
 }
 
 // newNote is the note for the next reconciles, without the contents of the objects.
-func (r *Reconciler) newNote(s *state) note {
-	n := note{
-		uid: s.object.UID, attempt: s.attempt(), checked: s.now, applying: applyingNote{wrote: s.note.applying.wrote},
-		planned: plannedNote{
-			prune: s.decided.plan.Prune, held: s.decided.plan.Held, skipped: len(s.decided.plan.Skipped),
-			contains: packageStatus(s.rendered.contains), material: s.rendered.Material, conflicts: s.note.planned.conflicts,
+func (r *Reconciler) newNote(s *state) stage.Note {
+	n := stage.Note{
+		UID: s.Object.UID, Attempt: s.resolved.Attempt(&s.Subject), Checked: s.Now, Applying: stage.ApplyingNote{Wrote: s.note.Applying.Wrote},
+		Planned: stage.PlannedNote{
+			Prune: s.decided.Plan.Prune, Held: s.decided.Plan.Held, Skipped: len(s.decided.Plan.Skipped),
+			Contains: packageStatus(s.rendered.Contains), Material: s.rendered.Material, Conflicts: s.note.Planned.Conflicts,
 		},
-		health: healthNote{looked: s.note.health.looked},
+		Health: stage.HealthNote{Looked: s.note.Health.Looked},
 	}
-	if s.rendered.issued != nil {
-		n.renew = s.renewal()
+	if s.rendered.Issued != nil {
+		n.Renew = s.renewal()
 	}
 	switch {
-	case s.writes():
-		n.applying.wrote = s.now
-	case s.note.attempt == n.attempt:
-		n.applying.pauses, n.health.unhealthySince = s.note.applying.pauses, s.note.health.unhealthySince // the unfinished work is the same as before
+	case s.decided.Writes():
+		n.Applying.Wrote = s.Now
+	case s.note.Attempt == n.Attempt:
+		n.Applying.Pauses, n.Health.UnhealthySince = s.note.Applying.Pauses, s.note.Health.UnhealthySince // the unfinished work is the same as before
 	}
-	for _, action := range s.decided.plan.Actions() {
+	for _, action := range s.decided.Plan.Actions() {
 		if action.Untracked {
 			continue
 		}
-		n.health.total++
-		if s.rules.Looks(action.Object) {
+		n.Health.Total++
+		if s.Rules.Looks(action.Object) {
 			object := action.Object
 			object.Desired = nil
-			n.health.objects = append(n.health.objects, object)
+			n.Health.Objects = append(n.Health.Objects, object)
 		}
 	}
 	return n

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"strings"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -21,14 +19,14 @@ import (
 
 // makePlan compares the desired with the live objects, and makes the plan.
 func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due {
+	if !s.resolved.Due {
 		return pipeline.Continue, nil
 	}
 	asked, err := r.observing(ctx, s)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := observe.Cluster(ctx, s.resolved.access.Client, asked)
+	observed, err := observe.Cluster(ctx, s.resolved.Access.Client, asked)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -36,70 +34,70 @@ func (r *Reconciler) makePlan(ctx context.Context, s *state) (pipeline.Outcome, 
 	if err := r.consider(ctx, s, observed, &made); err != nil {
 		return pipeline.Stop, err
 	}
-	s.decided.observed = observed.Live
-	if s.leavesDrift() {
+	s.decided.Observed = observed.Live
+	if s.resolved.LeavesDrift(&s.Subject) {
 		if err := r.leave(ctx, s, &made); err != nil {
 			return pipeline.Stop, err
 		}
 	}
-	s.decided.plan = &made
+	s.decided.Plan = &made
 	s.leaveOut(made.LeftOut)
-	if !s.keeping {
+	if !s.Keeping {
 		r.awaitKinds(s, made)
 	}
 	if len(made.Violations) == 0 {
-		return pipeline.Continue, s.fits(made.Inventory)
+		return pipeline.Continue, s.Fits(made.Inventory)
 	}
-	lacking, err := preflight.Check(ctx, s.resolved.access.Client, made) // so that all problems are reported at once
+	lacking, err := preflight.Check(ctx, s.resolved.Access.Client, made) // so that all problems are reported at once
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.warnings = append(s.warnings, lacking.Warnings...)
+	s.decided.Warnings = append(s.decided.Warnings, lacking.Warnings...)
 	return pipeline.Stop, refused(violation.SortViolations(append(made.Violations, lacking.Violations...)))
 }
 
 // observing collects the input of the plan. Drift correction of the applied revision
 // skips the checks that it passed before.
 func (r *Reconciler) observing(ctx context.Context, s *state) (observe.Request, error) {
-	o, err := spec.Observing(s.object, s.keeping)
+	o, err := spec.Observing(s.Object, s.Keeping)
 	if err != nil {
 		return o, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
-	o.Judge = r.renderer.JudgeUpgrade(s.object.Namespace)
-	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.owner, s.rendered.issued.Complete(s.rendered.desired, s.rendered.wanted), s.rendered.ranks, s.rendered.hooks, s.hashKey
-	o.Previous = r.watches.Adopt(client.ObjectKeyFromObject(s.object), s.listed.inventory)
-	o.CreateNamespace = o.CreateNamespace && !s.resolved.unapproved
-	if s.keeping {
+	o.Judge = r.renderer.JudgeUpgrade(s.Object.Namespace)
+	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = s.Owner, s.rendered.Issued.Complete(s.rendered.Desired, s.rendered.Wanted), s.rendered.Ranks, s.rendered.Hooks, s.HashKey
+	o.Previous = r.watches.Adopt(s.Key(), s.listed.Inventory)
+	o.CreateNamespace = o.CreateNamespace && !s.resolved.Unapproved
+	if s.Keeping {
 		return o, nil
 	}
-	if o.Lineage, err = r.lineage(ctx, s.object, s.rendered.desired); err != nil {
+	if o.Lineage, err = r.lineage(ctx, s.Object, s.rendered.Desired); err != nil {
 		return o, err
 	}
-	o.Requirements = spec.Requirements(s.rendered.requires)
-	names := namesOf(s.rendered.requires)
-	r.awaited.Set(client.ObjectKeyFromObject(s.object), names)
+	o.Requirements = spec.Requirements(s.rendered.Requires)
+	names := namesOf(s.rendered.Requires)
+	r.awaited.Set(s.Key(), names)
 	if len(names) == 0 || o.RequirementsPolicy == plan.EnforcementNone {
 		return o, nil
 	}
-	o.Packages, err = r.packages(ctx, s.object, s.listed.inventory.Target)
+	o.Packages, err = r.packages(ctx, s.Object, s.listed.Inventory.Target)
 	return o, err
 }
 
 // preflight checks every permission that the plan needs. Drift correction of the applied
 // revision skips it: there the API server reports missing permissions for each object.
 func (r *Reconciler) preflight(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due || s.keeping {
+	if !s.resolved.Due || s.Keeping {
 		return pipeline.Continue, nil
 	}
-	permissions, err := preflight.Check(ctx, s.resolved.access.Client, *s.decided.plan)
+	permissions, err := preflight.Check(ctx, s.resolved.Access.Client, *s.decided.Plan)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.warnings = append(s.warnings, permissions.Warnings...)
+	s.decided.Warnings = append(s.decided.Warnings, permissions.Warnings...)
 	if err := refused(permissions.Violations); err != nil {
 		return pipeline.Stop, err
 	}
-	return pipeline.Continue, s.rendered.issued.Unseen(s.decided.plan)
+	return pipeline.Continue, s.rendered.Issued.Unseen(s.decided.Plan)
 }
 
 // refused is the failure of a plan with violations, a line each.
@@ -116,15 +114,15 @@ func refused(violations []violation.Violation) error {
 
 // dryRun sends the writes of the plan to the API server as dry runs.
 func (r *Reconciler) dryRun(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due {
+	if !s.resolved.Due {
 		return pipeline.Continue, nil
 	}
 	check, err := r.tryPlan(ctx, s)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.decided.plan.Recreates(check.Recreate)
-	if len(check.Failed) > 0 && s.keeping {
+	s.decided.Plan.Recreates(check.Recreate)
+	if len(check.Failed) > 0 && s.Keeping {
 		s.leaveOutFailed(check.Failed)
 		return pipeline.Continue, nil
 	}

@@ -17,11 +17,11 @@ import (
 // pruneFirst deletes the objects that must be gone before the revision is applied, and
 // waits for that.
 func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due || len(s.decided.plan.PruneFirst) == 0 {
+	if !s.resolved.Due || len(s.decided.Plan.PruneFirst) == 0 {
 		return pipeline.Continue, nil
 	}
-	pruned, err := r.pruneStages(ctx, s, s.decided.plan.PruneFirst)
-	s.decided.plan.Inventory = s.decided.plan.Inventory.Without(pruned.Gone...)
+	pruned, err := r.pruneStages(ctx, s, s.decided.Plan.PruneFirst)
+	s.decided.Plan.Inventory = s.decided.Plan.Inventory.Without(pruned.Gone...)
 	if err == nil && !pruned.Complete() {
 		s.wait("deleted before the revision is applied, and not gone yet: " + pipeline.JoinNames(pruned.Waiting))
 		return pipeline.Stop, nil
@@ -32,29 +32,29 @@ func (r *Reconciler) pruneFirst(ctx context.Context, s *state) (pipeline.Outcome
 // prune deletes objects that left the bundle, or orphans those that are to be kept,
 // once the rest is healthy.
 func (r *Reconciler) prune(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.keeping || !s.settled.health.Healthy() || len(s.note.planned.prune) == 0 {
+	if s.Keeping || !s.settled.Health.Healthy() || len(s.note.Planned.Prune) == 0 {
 		return pipeline.Continue, nil
 	}
-	pruned, err := r.pruneStages(ctx, s, s.note.planned.prune)
+	pruned, err := r.pruneStages(ctx, s, s.note.Planned.Prune)
 	if err != nil {
 		return pipeline.Stop, err
 	}
 	if pruned.Complete() {
-		s.note.planned.prune = nil
+		s.note.Planned.Prune = nil
 	} else {
-		s.note.checked = time.Time{} // check again whether they are gone
+		s.note.Checked = time.Time{} // check again whether they are gone
 	}
 	return pipeline.Continue, nil
 }
 
 // pruneStages executes deletions, and records their outcome.
 func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.DeletionStage) (removal.Pruned, error) {
-	pruned, err := removal.Prune(ctx, s.resolved.access.Client, s.owner, stages, removal.Options{Migrations: r.migrations})
-	if s.delivered.pruned == nil {
-		s.delivered.pruned = &removal.Pruned{}
+	pruned, err := removal.Prune(ctx, s.resolved.Access.Client, s.Owner, stages, removal.Options{Migrations: r.migrations})
+	if s.delivered.Pruned == nil {
+		s.delivered.Pruned = &removal.Pruned{}
 	}
-	s.delivered.pruned.Add(pruned)
-	if recorded := s.record(s.listed.inventory.Without(pruned.Gone...)); recorded != nil {
+	s.delivered.Pruned.Add(pruned)
+	if recorded := s.listed.Record(&s.Subject, s.listed.Inventory.Without(pruned.Gone...)); recorded != nil {
 		return pruned, recorded
 	}
 	if err == nil && len(pruned.Denied) > 0 {
@@ -67,19 +67,19 @@ func (r *Reconciler) pruneStages(ctx context.Context, s *state, stages []plan.De
 // count. Objects that left the bundle are not proven by that.
 func (s *state) prove() error {
 	left := map[inventory.ID]bool{}
-	for _, stage := range s.note.planned.prune {
+	for _, stage := range s.note.Planned.Prune {
 		for _, deletion := range stage.Deletions {
 			left[deletion.ID] = true
 		}
 	}
-	if s.note.planned.held != nil {
-		for _, id := range s.note.planned.held.Objects {
+	if s.note.Planned.Held != nil {
+		for _, id := range s.note.Planned.Held.Objects {
 			left[id] = true
 		}
 	}
-	proven, changed := s.listed.inventory.Proven(left)
+	proven, changed := s.listed.Inventory.Proven(left)
 	if !changed {
 		return nil
 	}
-	return s.record(proven)
+	return s.listed.Record(&s.Subject, proven)
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -21,29 +19,29 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.resolved.due = s.full() || r.kinds.Came(client.ObjectKeyFromObject(s.object)) || news
-	if s.resolved.due {
+	s.resolved.Due = s.full() || r.kinds.Came(s.Key()) || news
+	if s.resolved.Due {
 		return r.stillHeld(ctx, s)
 	}
 	if s.overInterval() {
-		s.note.checked = s.now // only health is checked
+		s.note.Checked = s.Now // only health is checked
 	}
 	return pipeline.Continue, nil
 }
 
 // load fetches the artifact, from the cache if it is there.
 func (r *Reconciler) load(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due {
+	if !s.resolved.Due {
 		return pipeline.Continue, nil
 	}
-	s.object.Status.LastAttemptedRevision = s.resolved.artifact.Revision
+	s.Object.Status.LastAttemptedRevision = s.resolved.Artifact.Revision
 	ctx, cancel := context.WithTimeout(ctx, longestLoad)
 	defer cancel()
-	content, err := r.Artifacts.Load(ctx, s.resolved.source.Owner, *s.resolved.artifact)
+	content, err := r.Artifacts.Load(ctx, s.resolved.Source.Owner, *s.resolved.Artifact)
 	if err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonArtifactFailed, Err: err}
 	}
-	s.rendered.content = content
+	s.rendered.Unpacked = content
 	return pipeline.Continue, nil
 }
 
@@ -53,7 +51,7 @@ const longestLoad = 2 * time.Minute
 
 // convert turns the files into objects, in a worker process.
 func (r *Reconciler) convert(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if !s.resolved.due {
+	if !s.resolved.Due {
 		return pipeline.Continue, nil
 	}
 	given, err := r.given(ctx, s)
@@ -64,25 +62,25 @@ func (r *Reconciler) convert(ctx context.Context, s *state) (pipeline.Outcome, e
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if s.rendered.release, err = r.renderer.Hold(s.object, converted.Values); err != nil {
+	if s.rendered.Release, err = r.renderer.Hold(s.Object, converted.Values); err != nil {
 		return pipeline.Stop, err
 	}
 	result, err := converted.Result()
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.rendered.desired, s.rendered.hooks = result.Objects, spec.Hooks(result)
+	s.rendered.Desired, s.rendered.Hooks = result.Objects, spec.Hooks(result)
 	s.rendered.Substance.Content = converted.Content
 	if err := r.digestMaterial(s); err != nil {
 		return pipeline.Stop, err
 	}
 	if asked := converted.Capabilities; asked != nil {
-		s.rendered.capabilities = spec.Capabilities(*asked)
+		s.rendered.Capabilities = spec.Capabilities(*asked)
 	}
-	s.rendered.ranks = spec.Ranks(result)
-	s.rendered.wanted, s.rendered.requires, s.rendered.contains = result.Certificates, result.Requirements, result.Package
-	s.warnings = slices.Concat(s.warnings, converted.Warnings, result.Warnings)
-	s.object.Status.Format = v1alpha1.Format(result.Format)
-	s.did(v1alpha1.ConvertedCondition)
+	s.rendered.Ranks = spec.Ranks(result)
+	s.rendered.Wanted, s.rendered.Requires, s.rendered.Contains = result.Certificates, result.Requirements, result.Package
+	s.rendered.Warnings = slices.Concat(converted.Warnings, result.Warnings)
+	s.Object.Status.Format = v1alpha1.Format(result.Format)
+	s.rendered.Converted = true
 	return pipeline.Continue, nil
 }

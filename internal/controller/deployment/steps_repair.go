@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
@@ -15,63 +14,50 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
-
-// driftRepair is the repair of a few objects that watches reported.
-type driftRepair struct {
-	applied *apply.Result
-	left    []drift.Object // their state after the repair
-}
-
-// result is what was written; nil when nothing was.
-func (m *driftRepair) result() *apply.Result {
-	if m == nil {
-		return nil
-	}
-	return m.applied
-}
 
 // restored are the objects that were repaired in this reconcile, as the API server
 // returned them.
 func (s *state) restored() map[inventory.ID]*unstructured.Unstructured {
-	if s.delivered.repaired == nil || s.delivered.repaired.applied == nil {
+	if s.delivered.Repaired == nil || s.delivered.Repaired.Applied == nil {
 		return nil
 	}
-	return s.delivered.repaired.applied.Live
+	return s.delivered.Repaired.Applied.Live
 }
 
 // repair corrects drift that watches reported, from what was applied last. That was
 // planned and accepted before, so it only updates existing objects and adopts none. If
 // that is not enough, everything is compared as if the interval were over.
 func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.resolved.due || len(s.resolved.found.Drifted) == 0 {
+	if s.resolved.Due || len(s.resolved.Found.Drifted) == 0 {
 		return pipeline.Continue, nil
 	}
-	desired, whole, err := snapshot.ReadSome(r.Snapshots, string(s.object.UID), s.revision(), s.resolved.found.Drifted)
+	desired, whole, err := snapshot.ReadSome(r.Snapshots, string(s.Object.UID), s.resolved.Revision(), s.resolved.Found.Drifted)
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if s.resolved.due = !whole || s.object.Status.LastAppliedRevision != s.revision(); s.resolved.due {
+	if s.resolved.Due = !whole || s.Object.Status.LastAppliedRevision != s.resolved.Revision(); s.resolved.Due {
 		return pipeline.Continue, nil
 	}
 	ignore, err := s.ignoring()
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	observed, err := observe.Cluster(ctx, s.resolved.access.Client, observe.Request{
-		Owner: s.owner, Desired: desired, Previous: s.entriesOf(desired), HashKey: s.hashKey, Ignore: ignore,
-		InstallNamespace: s.object.InstallNamespaceOrDefault(),
+	observed, err := observe.Cluster(ctx, s.resolved.Access.Client, observe.Request{
+		Owner: s.Owner, Desired: desired, Previous: s.entriesOf(desired), HashKey: s.HashKey, Ignore: ignore,
+		InstallNamespace: s.Object.InstallNamespaceOrDefault(),
 	})
 	if err != nil {
 		return pipeline.Stop, err
 	}
 	made := plan.Make(observed)
 	made.Prune, made.Keeping = nil, true
-	if s.resolved.due = len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0; s.resolved.due {
+	if s.resolved.Due = len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0; s.resolved.Due {
 		return pipeline.Continue, nil
 	}
-	if s.leavesDrift() {
+	if s.resolved.LeavesDrift(&s.Subject) {
 		return pipeline.Continue, r.leave(ctx, s, &made)
 	}
 	return pipeline.Continue, r.applyRepair(ctx, s, made, observed)
@@ -81,16 +67,16 @@ func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, er
 // comparison.
 func (r *Reconciler) applyRepair(ctx context.Context, s *state, made plan.Plan, observed plan.Input) error {
 	r.recordConflicts(ctx, s, made)
-	result, err := apply.Apply(ctx, s.resolved.access.Client, made, r.options(s))
-	s.delivered.repaired = &driftRepair{applied: &result, left: left(made, result, observed)}
-	s.note.applying.wrote = s.now
-	if recorded := s.record(s.listed.inventory.With(result.Inventory.Entries...)); recorded != nil {
+	result, err := apply.Apply(ctx, s.resolved.Access.Client, made, r.options(s))
+	s.delivered.Repaired = &stage.Repair{Applied: &result, Left: left(made, result, observed)}
+	s.note.Applying.Wrote = s.Now
+	if recorded := s.listed.Record(&s.Subject, s.listed.Inventory.With(result.Inventory.Entries...)); recorded != nil {
 		return recorded
 	}
 	if err != nil {
 		return err
 	}
-	s.resolved.due = !result.Complete()
+	s.resolved.Due = !result.Complete()
 	r.calm(s, made, result)
 	return nil
 }
@@ -119,7 +105,7 @@ func (r *Reconciler) calm(s *state, made plan.Plan, result apply.Result) {
 	for _, outcome := range result.Outcomes {
 		restored[outcome.ID] = outcome.Kind == apply.Repaired
 	}
-	key, until := client.ObjectKeyFromObject(s.object), s.note.checked.Add(s.object.Spec.IntervalOrDefault())
+	key, until := s.Key(), s.note.Checked.Add(s.Object.Spec.IntervalOrDefault())
 	for _, action := range made.Actions() {
 		if !restored[action.ID] && (action.Verb == plan.Settle || action.Verb == plan.Unchanged) {
 			r.watches.Calm(key, action.ID, until.Add(time.Second), true)
@@ -129,9 +115,9 @@ func (r *Reconciler) calm(s *state, made plan.Plan, result apply.Result) {
 
 // entriesOf is the part of the inventory that lists the objects.
 func (s *state) entriesOf(objects []*unstructured.Unstructured) inventory.Inventory {
-	some := inventory.Inventory{Target: s.listed.inventory.Target}
+	some := inventory.Inventory{Target: s.listed.Inventory.Target}
 	for _, object := range objects {
-		if entry, listed := s.listed.inventory.Get(inventory.IDOf(object)); listed {
+		if entry, listed := s.listed.Inventory.Get(inventory.IDOf(object)); listed {
 			some = some.With(entry)
 		}
 	}

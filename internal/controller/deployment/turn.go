@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
@@ -19,25 +17,18 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // turnPause is the pause after a turn that used up its budget; other waiting deployments of the namespace come first.
 const turnPause = 200 * time.Millisecond
 
-// cut tells whether a turn used up its budget, and with which progress.
-type cut int
-
-const (
-	uncut       cut = iota // it did not
-	progressing            // the remote server confirmed something in it
-	idle                   // it confirmed nothing
-)
-
 // beginTurn starts the time budget of a reconcile for another cluster. Other reconciles have none: they use the controller's
 // own API server.
 func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, context.CancelFunc) {
-	if s.object.Spec.KubeConfig == nil {
+	if s.Object.Spec.KubeConfig == nil {
 		return context.WithCancel(ctx)
 	}
 	return budget.Begin(ctx, r.RemoteTurn)
@@ -48,7 +39,7 @@ func (r *Reconciler) deliver(ctx context.Context, s *state) error {
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
 	err := pipeline.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseReconciling))
-	return r.endTurn(turn, s, s.resolved.access.AsRemoteFailure(s.object, err))
+	return r.endTurn(turn, s, resolve.AsRemoteFailure(s.resolved.Access, s.Object, err))
 }
 
 // endTurn distinguishes a turn that used up its budget from a failure. The first line that holds decides.
@@ -58,29 +49,29 @@ func (r *Reconciler) deliver(ctx context.Context, s *state) error {
 //	the third turn in a row without progress
 //	else                                        ClusterTooSlow
 func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
-	key := client.ObjectKeyFromObject(s.object)
+	key := s.Key()
 	if err == nil {
 		r.remoteTurns.Forget(key)
 		return nil
 	}
-	if s.resolved.access.Remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
+	if s.resolved.Access.Remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
 		return err
 	}
 	progress := s.progressed()
 	r.Work.Turn(progress)
-	failed := r.remoteTurns.End(key, fmt.Sprint(s.object.UID, s.object.Generation), progress)
+	failed := r.remoteTurns.End(key, fmt.Sprint(s.Object.UID, s.Object.Generation), progress)
 	if failed {
 		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure.Error{Reason: v1alpha1.ReasonClusterTooSlow, Err: fmt.Errorf(
 			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
-			s.resolved.access.Remote, s.resolved.access.Client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
+			s.resolved.Access.Remote, s.resolved.Access.Client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
 	}
-	if s.delivered.cut, s.delivered.waitsFor = idle, s.resolved.access.Remote+": the API server "+s.resolved.access.Client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
-		s.delivered.cut, s.delivered.waitsFor = progressing, s.turnText()
+	if s.delivered.Cut, s.delivered.WaitsFor = stage.CutIdle, s.resolved.Access.Remote+": the API server "+s.resolved.Access.Client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
+		s.delivered.Cut, s.delivered.WaitsFor = stage.CutProgressing, s.turnText()
 	}
-	if s.resolved.due { // the comparison has to be repeated
-		s.note = note{
-			uid: s.object.UID, applying: applyingNote{wrote: s.note.applying.wrote},
-			planned: plannedNote{conflicts: s.note.planned.conflicts}, health: healthNote{looked: s.note.health.looked},
+	if s.resolved.Due { // the comparison has to be repeated
+		s.note = stage.Note{
+			UID: s.Object.UID, Applying: stage.ApplyingNote{Wrote: s.note.Applying.Wrote},
+			Planned: stage.PlannedNote{Conflicts: s.note.Planned.Conflicts}, Health: stage.HealthNote{Looked: s.note.Health.Looked},
 		}
 	}
 	return nil
@@ -98,28 +89,28 @@ func decidedOtherwise(err error) bool {
 
 // turnText describes the progress of the turns.
 func (s *state) turnText() string {
-	server := s.resolved.access.Remote + ": the API server " + s.resolved.access.Client.Identity().Host + " answers slowly: "
+	server := s.resolved.Access.Remote + ": the API server " + s.resolved.Access.Client.Identity().Host + " answers slowly: "
 	const next = ", and the next turn goes on"
 	switch {
-	case s.delivered.removed != nil:
-		return fmt.Sprintf("%s%d objects are left to remove%s", server, s.listed.inventory.Len(), next)
-	case s.delivered.applied == nil:
-		return server + "revision " + s.revision() + " is not applied yet" + next
+	case s.delivered.Removed != nil:
+		return fmt.Sprintf("%s%d objects are left to remove%s", server, s.listed.Inventory.Len(), next)
+	case s.delivered.Applied == nil:
+		return server + "revision " + s.resolved.Revision() + " is not applied yet" + next
 	}
 	done := 0
-	for _, entry := range s.listed.inventory.Entries {
+	for _, entry := range s.listed.Inventory.Entries {
 		if entry.Confirmed() && !entry.Begun {
 			done++
 		}
 	}
-	return fmt.Sprintf("%s%d of %d objects are applied%s", server, done, s.listed.inventory.Len(), next)
+	return fmt.Sprintf("%s%d of %d objects are applied%s", server, done, s.listed.Inventory.Len(), next)
 }
 
 // progressed tells whether the remote server confirmed anything new in this reconcile: a write, a deletion, a step of a hook,
 // or a dry run that need not be repeated.
 func (s *state) progressed() bool {
-	return s.decided.tried || wroteAny(s.delivered.applied) || wroteAny(s.delivered.repaired.result()) || s.delivered.pruned != nil && len(s.delivered.pruned.Gone)+s.delivered.pruned.Deleted > 0 ||
-		s.delivered.removed != nil && len(s.delivered.removed.Gone)+s.delivered.removed.Deleted > 0 || s.hooksMoved()
+	return s.decided.Tried || wroteAny(s.delivered.Applied) || wroteAny(s.delivered.Repaired.Result()) || s.delivered.Pruned != nil && len(s.delivered.Pruned.Gone)+s.delivered.Pruned.Deleted > 0 ||
+		s.delivered.Removed != nil && len(s.delivered.Removed.Gone)+s.delivered.Removed.Deleted > 0 || s.hooksMoved()
 }
 
 func wroteAny(result *apply.Result) bool {
@@ -134,7 +125,7 @@ func wroteAny(result *apply.Result) bool {
 
 // hooksMoved tells whether a hook was created or completed in this reconcile.
 func (s *state) hooksMoved() bool {
-	was, is := s.before.Status.Hooks, s.object.Status.Hooks
+	was, is := s.Before.Status.Hooks, s.Object.Status.Hooks
 	if was == nil || is == nil {
 		return is != nil && (is.Completed > 0 || hookUID(is) != "")
 	}
@@ -150,10 +141,10 @@ func hookUID(of *v1alpha1.HooksStatus) string {
 
 // keepsTold tells that the status stays unchanged: the turn was idle, and there are no new facts.
 func (s *state) keepsTold() bool {
-	if s.delivered.cut != idle {
+	if s.delivered.Cut != stage.CutIdle {
 		return false
 	}
-	return s.resolved.artifact == nil && s.before.Status.ObservedGeneration == s.object.Generation || s.sameAsBefore()
+	return s.resolved.Artifact == nil && s.Before.Status.ObservedGeneration == s.Object.Generation || s.resolved.SameAsBefore(&s.Subject)
 }
 
 // turnBudget is the budget of a turn.
@@ -167,23 +158,23 @@ func (r *Reconciler) turnBudget() time.Duration {
 // tryPlan is the dry run of a plan. For other clusters, objects that passed it in an earlier turn and did not change are
 // skipped.
 func (r *Reconciler) tryPlan(ctx context.Context, s *state) (dryrun.Result, error) {
-	key, write := client.ObjectKeyFromObject(s.object), r.options(s)
+	key, write := s.Key(), r.options(s)
 	options := dryrun.Options{Recreate: write.Recreate, Earlier: write.Earlier}
-	if s.resolved.access.Remote == "" {
-		return dryrun.Run(ctx, s.resolved.access.Client, *s.decided.plan, options)
+	if s.resolved.Access.Remote == "" {
+		return dryrun.Run(ctx, s.resolved.Access.Client, *s.decided.Plan, options)
 	}
 	stateOf := func(action plan.Action) string {
-		return action.Rendered.String() + "@" + s.decided.observed[action.ID].ResourceVersion
+		return action.Rendered.String() + "@" + s.decided.Observed[action.ID].ResourceVersion
 	}
 	options.Tried = func(action plan.Action) bool { return r.remoteTurns.Passed(key, action.ID, stateOf(action)) }
-	check, err := dryrun.Run(ctx, s.resolved.access.Client, *s.decided.plan, options)
-	if !s.keeping {
+	check, err := dryrun.Run(ctx, s.resolved.Access.Client, *s.decided.Plan, options)
+	if !s.Keeping {
 		passed := make(map[inventory.ID]string, len(check.Accepted))
 		for _, action := range check.Accepted {
 			passed[action.ID] = stateOf(action)
 		}
 		r.remoteTurns.Pass(key, passed)
-		s.decided.tried = len(passed) > 0
+		s.decided.Tried = len(passed) > 0
 	}
 	return check, err
 }

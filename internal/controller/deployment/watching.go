@@ -6,8 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -28,22 +26,22 @@ func (r *Reconciler) accountExists(ctx context.Context, id tenant.Identity) (boo
 // subscribe passes the final state of the objects to the watches, which report later
 // changes.
 func (r *Reconciler) subscribe(s *state, err error) {
-	key, of := client.ObjectKeyFromObject(s.object), s
+	key, of := s.Key(), s
 	if s.kept != nil {
 		of = s.kept
 	}
 	switch {
-	case s.resolved.access.Client == nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound:
+	case s.resolved.Access.Client == nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound:
 		r.watches.Drop(key)
-	case of.resolved.due && of.decided.plan != nil && of.delivered.applied != nil:
+	case of.resolved.Due && of.decided.Plan != nil && of.delivered.Applied != nil:
 		r.watches.Set(key, of.subscription())
-	case s.delivered.repaired != nil:
-		r.watches.Update(key, s.delivered.repaired.left)
+	case s.delivered.Repaired != nil:
+		r.watches.Update(key, s.delivered.Repaired.Left)
 	}
-	s.settled.gaps = r.watches.Gaps(key)
+	s.settled.Gaps = r.watches.Gaps(key)
 	r.follow(s, err)
-	if of.settled.health != nil {
-		r.watches.Looked(key, of.settled.health.Seen)
+	if of.settled.Health != nil {
+		r.watches.Looked(key, of.settled.Health.Seen)
 	}
 }
 
@@ -56,7 +54,7 @@ func (r *Reconciler) unwatch(key drift.Key) {
 // expectation lists the objects that are about to be created.
 func (s *state) expectation() drift.Subscription {
 	subscription := s.ownSubscription()
-	for _, action := range s.decided.plan.Actions() {
+	for _, action := range s.decided.Plan.Actions() {
 		if action.Verb == plan.Create && !action.Untracked {
 			subscription.Objects = append(subscription.Objects, drift.Object{Entry: inventory.Entry{ID: action.ID}, Resource: action.Resource})
 		}
@@ -67,8 +65,8 @@ func (s *state) expectation() drift.Subscription {
 // ownSubscription is the subscription of the deployment, without objects.
 func (s *state) ownSubscription() drift.Subscription {
 	return drift.Subscription{
-		Client: s.resolved.access.Client, Owner: s.owner, Target: s.listed.inventory.Target,
-		Drift: s.object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: s.warns(),
+		Client: s.resolved.Access.Client, Owner: s.Owner, Target: s.listed.Inventory.Target,
+		Drift: s.Object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: s.Warns(),
 	}
 }
 
@@ -76,17 +74,17 @@ func (s *state) ownSubscription() drift.Subscription {
 func (s *state) subscription() drift.Subscription {
 	subscription := s.ownSubscription()
 	healthy := map[inventory.ID]bool{}
-	for _, object := range s.note.health.objects {
+	for _, object := range s.note.Health.Objects {
 		healthy[object.ID] = true
 	}
-	for _, action := range s.decided.plan.Actions() {
-		entry, listed := s.listed.inventory.Get(action.ID)
+	for _, action := range s.decided.Plan.Actions() {
+		entry, listed := s.listed.Inventory.Get(action.ID)
 		if action.Untracked || !listed || !entry.Confirmed() {
 			continue
 		}
 		subscription.Objects = append(subscription.Objects, drift.Object{
 			Entry: entry, Resource: action.Resource, Version: s.version(action.ID),
-			Health: healthy[action.ID], Looked: s.note.health.looked[action.ID].Version,
+			Health: healthy[action.ID], Looked: s.note.Health.Looked[action.ID].Version,
 		})
 	}
 	return subscription
@@ -94,19 +92,19 @@ func (s *state) subscription() drift.Subscription {
 
 // version is the resource version at which an object was written or compared.
 func (s *state) version(id inventory.ID) string {
-	if version := s.delivered.applied.Versions[id]; version != "" {
+	if version := s.delivered.Applied.Versions[id]; version != "" {
 		return version
 	}
-	return s.decided.observed[id].ResourceVersion
+	return s.decided.Observed[id].ResourceVersion
 }
 
 // news are the objects to check after a full comparison: those that were written, and
 // those that changed since they were last seen healthy.
 func (s *state) news() []plan.Object {
-	return slices.DeleteFunc(slices.Clone(s.note.health.objects), func(o plan.Object) bool {
-		sight, looked := s.note.health.looked[o.ID]
-		_, written := s.delivered.applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
-		return looked && sight.Healthy && !written && sight.Version == s.decided.observed[o.ID].ResourceVersion
+	return slices.DeleteFunc(slices.Clone(s.note.Health.Objects), func(o plan.Object) bool {
+		sight, looked := s.note.Health.Looked[o.ID]
+		_, written := s.delivered.Applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
+		return looked && sight.Healthy && !written && sight.Version == s.decided.Observed[o.ID].ResourceVersion
 	})
 }
 
@@ -114,17 +112,17 @@ func (s *state) news() []plan.Object {
 // healthy, those that changed since, and those that were repaired in this reconcile.
 func (s *state) first() []plan.Object {
 	wanted := map[inventory.ID]bool{}
-	for _, object := range s.note.health.unhealthy {
+	for _, object := range s.note.Health.Unhealthy {
 		wanted[object.ID] = true
 	}
-	for _, id := range s.resolved.found.Changed {
+	for _, id := range s.resolved.Found.Changed {
 		wanted[id] = true
 	}
 	for id := range s.restored() {
 		wanted[id] = true
 	}
 	var list []plan.Object
-	for _, object := range s.note.health.objects {
+	for _, object := range s.note.Health.Objects {
 		if wanted[object.ID] {
 			list = append(list, object)
 		}
@@ -135,7 +133,7 @@ func (s *state) first() []plan.Object {
 // watched tells that all objects with health checks are watched; those of
 // spec.healthChecks are not.
 func (s *state) watched() bool {
-	return s.resolved.found.Watched && len(s.object.Spec.HealthChecks) == 0
+	return s.resolved.Found.Watched && len(s.Object.Spec.HealthChecks) == 0
 }
 
 // rest are the objects to check when the first ones are healthy: none if all are
@@ -144,5 +142,5 @@ func (s *state) rest(first []plan.Object) []plan.Object {
 	if s.watched() {
 		return nil
 	}
-	return without(s.note.health.objects, first)
+	return without(s.note.Health.Objects, first)
 }

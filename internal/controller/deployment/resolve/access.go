@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -27,35 +28,28 @@ type Accounts struct {
 	OwnCluster bool
 }
 
-// Access is how the objects of a deployment are reached.
-type Access struct {
-	Client *tenant.Client
-	Local  *tenant.Client // impersonates the ServiceAccount on this cluster, also if client is for another one
-	Remote string         // the Secret with the kubeconfig of the client, as shown in messages; empty on this cluster
-}
-
 // Find gets the client that impersonates the deployment's ServiceAccount, which must
 // exist: the API server would also impersonate a missing one. If the target is another
 // cluster, that ServiceAccount reads the kubeconfig, and the client is for that
 // cluster. If that fails, both clients are for this cluster.
-func (r Accounts) Find(ctx context.Context, d *v1alpha1.BundleDeployment) (Access, error) {
+func (r Accounts) Find(ctx context.Context, d *v1alpha1.BundleDeployment) (stage.Access, error) {
 	identity := tenant.Identity{Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName}
 	exists, err := r.Tenants.AccountExists(ctx, identity)
 	switch {
 	case err != nil && identity.Validate() != nil:
-		return Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Stalled: true, Err: err}
+		return stage.Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Stalled: true, Err: err}
 	case err != nil:
-		return Access{}, err
+		return stage.Access{}, err
 	case !exists:
-		return Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Err: fmt.Errorf(
+		return stage.Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Err: fmt.Errorf(
 			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
 	}
 	local, err := r.Tenants.Client(identity)
 	if err != nil {
-		return Access{}, err
+		return stage.Access{}, err
 	}
 	local = local.For(d.Name)
-	a := Access{Client: local, Local: local}
+	a := stage.Access{Client: local, Local: local}
 	if d.Spec.KubeConfig == nil {
 		return a, nil
 	}
@@ -117,14 +111,14 @@ func kubeconfig(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDep
 }
 
 // Identify returns the ID of the cluster that the client of a deployment reaches.
-func (r Accounts) Identify(ctx context.Context, d *v1alpha1.BundleDeployment, a Access) (string, error) {
+func (r Accounts) Identify(ctx context.Context, d *v1alpha1.BundleDeployment, a stage.Access) (string, error) {
 	own, err := r.Tenants.Target(ctx)
 	if err != nil || a.Remote == "" {
 		return own, err
 	}
 	there, err := a.Client.Target(ctx)
 	if err != nil {
-		return "", a.remoteFailure(d, err)
+		return "", remoteFailure(a, d, err)
 	}
 	if there == own && !r.OwnCluster {
 		return "", failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf(
@@ -140,7 +134,7 @@ func (r Accounts) Identify(ctx context.Context, d *v1alpha1.BundleDeployment, a 
 //	no answer                                   ClusterUnreachable
 //	unauthenticated, or not permitted to impersonate or to get the cluster's ID   ClusterDenied
 //	any other answer                            ClusterUnreachable
-func (a Access) remoteFailure(d *v1alpha1.BundleDeployment, err error) error {
+func remoteFailure(a stage.Access, d *v1alpha1.BundleDeployment, err error) error {
 	id := a.Client.Identity()
 	var unreachable *connection.UnreachableError
 	switch {
@@ -153,7 +147,7 @@ func (a Access) remoteFailure(d *v1alpha1.BundleDeployment, err error) error {
 			"%s: the API server %s does not accept the credentials: renew them", a.Remote, id.Host)}
 	case apierrors.IsForbidden(err):
 		return failure.Error{Reason: v1alpha1.ReasonClusterDenied, Err: fmt.Errorf(
-			"%s: %s has to be allowed to get the namespace kube-system there, which identifies the cluster%s: %w", a.Remote, id, a.orImpersonate(), err)}
+			"%s: %s has to be allowed to get the namespace kube-system there, which identifies the cluster%s: %w", a.Remote, id, orImpersonate(a), err)}
 	}
 	return failure.Error{Reason: v1alpha1.ReasonClusterUnreachable, Err: fmt.Errorf("%s: the API server %s: %w", a.Remote, id.Host, err)}
 }
@@ -166,7 +160,7 @@ func goneForGood(d *v1alpha1.BundleDeployment) string {
 	return "; if that cluster is gone for good, " + WayOut(d)
 }
 
-func (a Access) orImpersonate() string {
+func orImpersonate(a stage.Access) string {
 	if a.Client.Identity().ServiceAccount == "" {
 		return ""
 	}
@@ -175,12 +169,12 @@ func (a Access) orImpersonate() string {
 
 // AsRemoteFailure reports a step that failed because a remote cluster did not answer as
 // unreachable.
-func (a Access) AsRemoteFailure(d *v1alpha1.BundleDeployment, err error) error {
+func AsRemoteFailure(a stage.Access, d *v1alpha1.BundleDeployment, err error) error {
 	var unreachable *connection.UnreachableError
 	var known failure.Error
 	var failed *pipeline.StepError
 	if a.Remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
-		return &pipeline.StepError{Step: failed.Step, Err: a.remoteFailure(d, err)}
+		return &pipeline.StepError{Step: failed.Step, Err: remoteFailure(a, d, err)}
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 )
 
 // FluxObject is a Flux source.
@@ -36,7 +37,7 @@ var FluxKinds = map[string]func() FluxObject{
 }
 
 // fluxSource is the Flux source that a deployment references, with an artifact.
-func (r Sources) fluxSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*Origin, error) {
+func (r Sources) fluxSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*stage.Origin, error) {
 	ref := d.Spec.SourceRef
 	newObject, known := FluxKinds[ref.Kind]
 	if !known {
@@ -53,7 +54,7 @@ func (r Sources) fluxSource(ctx context.Context, d *v1alpha1.BundleDeployment) (
 	case err != nil:
 		return nil, fmt.Errorf("reading %s %s: %w", name, key, err)
 	}
-	found := &Origin{
+	found := &stage.Origin{
 		Owner:    artifact.Owner{Kind: name, Namespace: key.Namespace, Name: key.Name},
 		Artifact: object.GetArtifact(), Ready: conditions.Get(object, meta.ReadyCondition), Grounds: fluxGrounds(object),
 		Unverified: []string{"the artifact"}, // what Flux verified is not known here

@@ -18,26 +18,13 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
-// Origin is where the content of a deployment comes from.
-type Origin struct {
-	Owner    artifact.Owner
-	Artifact *meta.Artifact
-	Ready    *metav1.Condition // nil when the source says nothing
-	Parts    []v1alpha1.RevisionOrigin
-	Grounds  string // digest of its spec: see groundsOf
-	// unverified names the parts that require no signature.
-	Unverified []string
-	// Untrusted says why the source's current trust settings have not accepted the artifact; "" when they have, or no
-	// signature is required.
-	Untrusted string
-}
-
-func originOf(source *v1alpha1.BundleSource) *Origin {
-	return &Origin{
+func originOf(source *v1alpha1.BundleSource) *stage.Origin {
+	return &stage.Origin{
 		Owner: artifact.SourceOwner(source.Namespace, source.Name), Artifact: source.Status.Artifact, Ready: Readiness(source),
 		Parts: originsOf(source), Grounds: groundsOf(source), Untrusted: Untrusted(source),
 		Unverified: source.Spec.UnverifiedParts(),
@@ -72,7 +59,7 @@ type Sources struct {
 
 // Find creates or updates the BundleSource of an inline source, or reads the referenced source. was is the status as the
 // reconcile found it. A source has an artifact.
-func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (found *Origin, err error) {
+func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (found *stage.Origin, err error) {
 	if ref := d.Spec.SourceRef; ref != nil && ref.IsFlux() {
 		found, err = r.fluxSource(ctx, d)
 	} else {
@@ -86,7 +73,7 @@ func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1
 
 // currentSource is the BundleSource of a deployment. The cache may be outdated after a start: a revision other than
 // the last one that was tried is read from the API server.
-func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (*Origin, error) {
+func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (*stage.Origin, error) {
 	found, err := r.ownSource(ctx, r.Cached, d)
 	known := err == nil && (found.Artifact.Revision == was.LastAttemptedRevision || found.Artifact.Revision == was.RejectedRevision)
 	if known || was.LastAttemptedRevision == "" {
@@ -96,7 +83,7 @@ func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment
 }
 
 // ownSource is the BundleSource of a deployment, with an artifact.
-func (r Sources) ownSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*Origin, error) {
+func (r Sources) ownSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*stage.Origin, error) {
 	find := r.referencedSource
 	if d.Spec.Source != nil {
 		find = r.keepInlineSource

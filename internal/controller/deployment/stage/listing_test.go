@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package stage
 
 import (
 	"crypto/sha256"
@@ -23,31 +23,31 @@ func objectOf(values int) *unstructured.Unstructured {
 }
 
 func TestDropKeepsWhatWasDecided(t *testing.T) {
-	s := &state{}
-	s.rendered.desired = []*unstructured.Unstructured{objectOf(10)}
+	s := &Rendered{}
+	s.Desired = []*unstructured.Unstructured{objectOf(10)}
 	released := 0
-	s.rendered.release = func() { released++ }
-	s.drop()
-	s.drop()
-	if released != 1 || len(s.rendered.desired) != 1 || s.rendered.desired[0] != nil {
-		t.Errorf("released %d times, desired %v; want once, and only the count kept", released, s.rendered.desired)
+	s.Release = func() { released++ }
+	s.Drop()
+	s.Drop()
+	if released != 1 || len(s.Desired) != 1 || s.Desired[0] != nil {
+		t.Errorf("released %d times, desired %v; want once, and only the count kept", released, s.Desired)
 	}
 }
 
 func TestAnInventoryThatDoesNotFitStalls(t *testing.T) {
-	s := &state{subject: subject{object: &v1alpha1.BundleDeployment{}}}
+	of := &Subject{Object: &v1alpha1.BundleDeployment{}}
 	var entries []inventory.Entry
 	for i := range 25_000 {
 		sum := sha256.Sum256([]byte(strconv.Itoa(i)))
 		name := fmt.Sprintf("%x%x%x", sum, sha256.Sum256(sum[:]), sha256.Sum256(sum[1:]))
 		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: "ConfigMap", Namespace: "a", Name: name}, Version: "v1"})
 	}
-	err := s.record(inventory.New("target", entries...))
+	err := new(Listing).Record(of, inventory.New("target", entries...))
 	var tooLarge *inventory.TooLargeError
 	if f := failure.Of(err); !errors.As(err, &tooLarge) || !f.Stalled || f.Reason != v1alpha1.ReasonPlanRefused {
 		t.Errorf("got %v (%+v), want a stalled refusal of the plan", err, f)
 	}
-	if s.object.Status.Inventory != nil {
+	if of.Object.Status.Inventory != nil {
 		t.Error("what does not fit was put into the status")
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package deployment
+package certificates_test
 
 import (
 	"testing"
@@ -26,11 +26,9 @@ func TestSecretsAreNotOverwrittenUnseen(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &state{
-				rendered: rendered{issued: &certificates.Issuance{Hidden: map[inventory.ID]bool{id: c.hidden}}},
-				decided:  decided{plan: &plan.Plan{Stages: []plan.Stage{{Actions: []plan.Action{{Object: plan.Object{ID: id}, Verb: c.verb}}}}}},
-			}
-			if err := s.rendered.issued.Unseen(s.decided.plan); (err != nil) != c.refused {
+			issued := &certificates.Issuance{Hidden: map[inventory.ID]bool{id: c.hidden}}
+			made := &plan.Plan{Stages: []plan.Stage{{Actions: []plan.Action{{Object: plan.Object{ID: id}, Verb: c.verb}}}}}
+			if err := issued.Unseen(made); (err != nil) != c.refused {
 				t.Errorf("%s: %v, want it refused: %v", c.reason, err, c.refused)
 			}
 		})

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"slices"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+)
+
+// Decided is the plan and what is known about it: the result of the steps plan to approve.
+type Decided struct {
+	Consent  *approval.Consent
+	Plan     *plan.Plan
+	Observed map[inventory.ID]ownership.Live // the live objects that the plan was made from
+	Drift    Drift
+	// Accepted: the plan has no violations, and is executed or waits for an approval.
+	Accepted bool
+	// Tried: some dry runs passed and need not be repeated.
+	Tried bool
+	// LeftOut lists the objects of the last applied revision that cannot be compared with
+	// the cluster or corrected, and why.
+	LeftOut  []string
+	Warnings []string
+}
+
+// Drift is drift that is not corrected.
+type Drift struct {
+	Compared bool     // the objects were compared with the cluster
+	Found    []string // the differences, where drift is reported
+}
+
+// Drop releases the contents of the objects, but keeps the decisions.
+func (d *Decided) Drop() {
+	if d.Plan == nil {
+		return
+	}
+	for i := range d.Plan.Stages {
+		for j := range d.Plan.Stages[i].Actions {
+			d.Plan.Stages[i].Actions[j].Desired = nil
+		}
+	}
+}
+
+// Writes tells whether the plan sends anything to an object.
+func (d *Decided) Writes() bool {
+	return d.Plan != nil && slices.ContainsFunc(d.Plan.Actions(), plan.Action.Writes)
+}

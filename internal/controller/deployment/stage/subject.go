@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/health"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+)
+
+// Subject is the deployment that is reconciled. Only its status changes during a reconcile.
+type Subject struct {
+	Object *v1alpha1.BundleDeployment
+	// Before is the deployment as it was when the reconcile began, and Stored as the API server has it.
+	Before *v1alpha1.BundleDeployment
+	Stored *v1alpha1.BundleDeployment
+	Owner  inventory.Owner
+	Home   string // namespace of the CA, if it is not the deployment's
+	// HashKey makes the hashes in the status, which holds it as WrappedKey.
+	HashKey    []byte
+	WrappedKey string
+	// Rules evaluate the health of objects; RulesErr says why they are invalid.
+	Rules    health.Rules
+	RulesErr error
+	// Room is how much the inventory may take in the status.
+	Room inventory.Limit
+	Now  time.Time
+	// Keeping: this is drift correction of the last applied revision, while a newer one fails.
+	Keeping bool
+	// Snapshot reads what was applied last.
+	Snapshot *snapshot.Reader
+}
+
+// Key is the name of the deployment.
+func (s *Subject) Key() client.ObjectKey { return client.ObjectKeyFromObject(s.Object) }
+
+// AuthorityID is the Secret of the certificates' authority.
+func (s *Subject) AuthorityID() inventory.ID { return certificates.AuthorityOf(s.Owner, s.Home) }
+
+// Warns tells that drift is reported, and not corrected.
+func (s *Subject) Warns() bool { return s.Object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
+
+// BackgroundRetryInterval is the pause before retrying something that is not urgent.
+func (s *Subject) BackgroundRetryInterval() time.Duration {
+	return min(s.Object.Spec.RetryIntervalOrDefault(), s.Object.Spec.IntervalOrDefault())
+}
+
+// Fits tells whether the inventory of a plan can be stored once all of it is applied.
+func (s *Subject) Fits(planned inventory.Inventory) error {
+	if s.Keeping {
+		return nil // it was stored before
+	}
+	if err := s.Room.CheckPlanned(planned); err != nil {
+		return failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
+	}
+	return nil
+}
+
+// Write stores the status as it is now, if it differs from what is stored.
+func (s *Subject) Write(ctx context.Context, writer pipeline.StatusWriter) error {
+	s.Object.Status.HashKey = s.WrappedKey
+	if err := writer.Write(ctx, s.Stored, s.Object); err != nil {
+		return err
+	}
+	s.Stored = s.Object.DeepCopy()
+	return nil
+}

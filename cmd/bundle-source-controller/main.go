@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/internal/controller/source"
+	"github.com/satchel-dev/satchel/internal/controller/source/process"
 	"github.com/satchel-dev/satchel/internal/manager"
 )
 
@@ -19,11 +20,11 @@ import (
 var version string
 
 func main() {
-	process := manager.Options{Version: version, Lean: true, Concurrent: source.Concurrent}
-	var options source.Options
+	common := manager.Options{Version: version, Lean: true, Concurrent: process.Concurrent}
+	var options process.Options
 	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)
-	os.Exit(manager.Main(source.FieldManager, &process, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
-		return options.Setup(ctx, mgr, process.Concurrent, process.Shard)
+	os.Exit(manager.Main(source.FieldManager, &common, flags, os.Args[1:], func(_ context.Context, mgr ctrl.Manager) error {
+		return options.Setup(mgr, common.Concurrent, common.Shard)
 	}))
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/source"
+	sourceprocess "github.com/satchel-dev/satchel/internal/controller/source/process"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
@@ -42,12 +43,12 @@ func runKilled(at string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	process := manager.Options{Version: "killed", Concurrent: source.Concurrent}
-	options := source.Options{Files: files}
+	common := manager.Options{Version: "killed", Concurrent: sourceprocess.Concurrent}
+	options := sourceprocess.Options{Storage: sourceprocess.StorageOptions{Files: files}}
 	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)
-	return manager.Main(source.FieldManager, &process, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
-		return options.Setup(ctx, mgr, process.Concurrent, process.Shard)
+	return manager.Main(source.FieldManager, &common, flags, os.Args[1:], func(_ context.Context, mgr ctrl.Manager) error {
+		return options.Setup(mgr, common.Concurrent, common.Shard)
 	})
 }
 

@@ -17,16 +17,8 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 )
-
-// externalError says why the ExternalArtifact of a source could not be updated.
-type externalError struct {
-	stalled bool
-	err     error
-}
-
-func (e *externalError) Error() string { return e.err.Error() }
-func (e *externalError) Unwrap() error { return e.err }
 
 // keepExternal updates the ExternalArtifact of the source's name, by which Flux
 // consumes artifacts of other controllers (Flux RFC-0012), or deletes it when it is no
@@ -42,17 +34,19 @@ func (r *Reconciler) keepExternal(ctx context.Context, s *state) error {
 	case !s.object.Spec.ExternalArtifact:
 		return r.dropExternal(ctx, s, &found, err)
 	case apimeta.IsNoMatchError(err):
-		return &externalError{err: fmt.Errorf("the cluster does not serve %s of %s: install Flux 2.7 or later, or set spec.externalArtifact to false",
-			sourcev1.ExternalArtifactKind, sourcev1.GroupVersion)}
+		return failure.ExternalArtifact(fmt.Errorf("the cluster does not serve %s of %s: install Flux 2.7 or later, or set spec.externalArtifact to false",
+			sourcev1.ExternalArtifactKind, sourcev1.GroupVersion))
 	case apierrors.IsNotFound(err):
 		if found, err = r.createExternal(ctx, s); err != nil {
 			return err
 		}
 	case err != nil:
-		return &externalError{err: fmt.Errorf("reading externalartifact %s: %w", key, err)}
+		return failure.ExternalArtifact(fmt.Errorf("reading externalartifact %s: %w", key, err))
 	case !metav1.IsControlledBy(&found, s.object):
-		return &externalError{stalled: true, err: fmt.Errorf("externalartifact %s exists and does not belong to this source: "+
-			"delete it, rename the source, or set spec.externalArtifact to false", key)}
+		foreign := failure.ExternalArtifact(fmt.Errorf("externalartifact %s exists and does not belong to this source: "+
+			"delete it, rename the source, or set spec.externalArtifact to false", key))
+		foreign.Stalled = true
+		return foreign
 	}
 	s.object.Status.ExternalArtifact = key.Name
 	return r.showExternal(ctx, s, &found)
@@ -72,7 +66,7 @@ func (r *Reconciler) createExternal(ctx context.Context, s *state) (sourcev1.Ext
 		err = r.Client.Create(ctx, &created, client.FieldOwner(FieldManager))
 	}
 	if err != nil {
-		return created, &externalError{err: fmt.Errorf("creating externalartifact %s/%s: %w", s.object.Namespace, s.object.Name, err)}
+		return created, failure.ExternalArtifact(fmt.Errorf("creating externalartifact %s/%s: %w", s.object.Namespace, s.object.Name, err))
 	}
 	return created, nil
 }
@@ -83,7 +77,7 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 	external.Spec = externalSpec(s.object)
 	if !equality.Semantic.DeepEqual(before.Spec, external.Spec) {
 		if err := r.Client.Patch(ctx, external, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
-			return &externalError{err: fmt.Errorf("writing externalartifact %s/%s: %w", external.Namespace, external.Name, err)}
+			return failure.ExternalArtifact(fmt.Errorf("writing externalartifact %s/%s: %w", external.Namespace, external.Name, err))
 		}
 		before = external.DeepCopy()
 	}
@@ -101,7 +95,7 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 			fmt.Sprintf("bundlesource %s/%s publishes no artifact at present", s.object.Namespace, s.object.Name))
 	}
 	if err := r.writer.Write(ctx, before, external); err != nil {
-		return &externalError{err: fmt.Errorf("externalartifact %s/%s: %w", external.Namespace, external.Name, err)}
+		return failure.ExternalArtifact(fmt.Errorf("externalartifact %s/%s: %w", external.Namespace, external.Name, err))
 	}
 	return nil
 }
@@ -113,7 +107,7 @@ func (r *Reconciler) dropExternal(ctx context.Context, s *state, external *sourc
 		err = r.Client.Delete(ctx, external, client.Preconditions{UID: &external.UID})
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !apimeta.IsNoMatchError(err) {
-		return &externalError{err: fmt.Errorf("deleting externalartifact %s/%s, which is no longer wanted: %w", s.object.Namespace, s.object.Name, err)}
+		return failure.ExternalArtifact(fmt.Errorf("deleting externalartifact %s/%s, which is no longer wanted: %w", s.object.Namespace, s.object.Name, err))
 	}
 	s.object.Status.ExternalArtifact = ""
 	return nil

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -29,11 +28,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
+	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
+	"github.com/satchel-dev/satchel/internal/controller/source/failure"
+	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
-	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
-	"github.com/satchel-dev/satchel/internal/fetch/guard"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
 // FieldManager owns the statuses that this controller writes.
@@ -55,23 +53,15 @@ type Deps struct {
 	// Running knows which reconciles run; may be nil.
 	Running *pipeline.Running
 	// Measures observes upstreams and storage; may be nil.
-	Measures *Measures
+	Measures *figures.Measures
 	// Store holds the artifacts.
 	Store *storage.Store
 	// Scratch is a folder for downloads, on a volume of its own or the store's.
 	Scratch string
-	// CloudLogins logs in to the registries of clouds as the controller itself; nil if
-	// that is not permitted.
-	CloudLogins func(provider, host string) (image.Keychain, error)
-	// Limits bound everything that is fetched.
-	Limits fetch.Limits
-	// Policy says which addresses may be reached.
-	Policy guard.AddressPolicy
-	// Retain is how many superseded artifacts a source keeps at least.
-	Retain int
-	// RetainFor is how long a superseded artifact is kept at least, so that clients
-	// that have read its URL can still download it.
-	RetainFor time.Duration
+	// Upstreams says how upstreams are reached, and what may be fetched.
+	Upstreams adapters.Options
+	// Retention says which superseded artifacts are kept.
+	Retention Retention
 	// PerNamespace is how many sources of a namespace are fetched at once; 0 for any
 	// number.
 	PerNamespace int
@@ -83,18 +73,27 @@ type Deps struct {
 	TrustEvery time.Duration
 }
 
+// Retention says which superseded artifacts of a source are kept although no deployment
+// uses them.
+type Retention struct {
+	// Records is how many artifacts a source keeps at least.
+	Records int
+	// TTL is how long an artifact is kept at least, so that clients that have read its URL
+	// can still download it.
+	TTL time.Duration
+}
+
 // Reconciler reconciles BundleSources.
 type Reconciler struct {
 	Deps
-	http    *http.Client
-	writer  pipeline.StatusWriter
-	backoff pipeline.Backoff
+	adapters *adapters.Factory
+	writer   pipeline.StatusWriter
+	backoff  pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
 	demands *pipeline.Demands
 	waiting waiting
 	turns   *pipeline.Turns
 	pace    notify.Pace
-	tokens  *githubapp.Tokens // of GitHub Apps
 	// uploads are the sources that received an upload.
 	uploads chan event.GenericEvent
 	labels  nslabel.Reader // of namespaces
@@ -104,13 +103,12 @@ type Reconciler struct {
 func NewReconciler(deps Deps) *Reconciler {
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	return &Reconciler{
-		Deps:    deps,
-		http:    deps.Policy.HTTPClient(deps.Limits),
-		writer:  pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
-		turns:   pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
-		tokens:  githubapp.NewTokens(),
-		demands: pipeline.NewDemands(),
-		uploads: make(chan event.GenericEvent),
+		Deps:     deps,
+		adapters: adapters.NewFactory(deps.Upstreams, deps.Measures),
+		writer:   pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
+		turns:    pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
+		demands:  pipeline.NewDemands(),
+		uploads:  make(chan event.GenericEvent),
 	}
 }
 
@@ -183,7 +181,7 @@ func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleSou
 		if pause := r.waiting.pause(ctx, r.APIReader, object, time.Now()); pause > 0 {
 			return true, ctrl.Result{RequeueAfter: pause}, nil
 		}
-		result, err := r.suspended(ctx, newState(object.DeepCopy(), r.APIReader))
+		result, err := r.suspended(ctx, r.newState(object.DeepCopy()))
 		return true, result, err
 	}
 	pause := r.waiting.pause(ctx, r.APIReader, object, time.Now())
@@ -207,8 +205,8 @@ func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
 
 // attempt runs all steps for a source.
 func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource) (ctrl.Result, error) {
-	s := newState(object.DeepCopy(), r.APIReader)
-	defer s.end()
+	s := r.newState(object.DeepCopy())
+	defer s.adapters.Close()
 	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
 	defer cancel()
 	err := pipeline.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind, pipeline.PhaseReconciling))
@@ -248,9 +246,9 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		r.backoff.Succeeded(key)
 		return r.untilTrustCheck(s, pipeline.IntervalPause(interval))
 	}
-	v, pause := judge(err), pipeline.IntervalPause(interval)
-	if !v.stalled {
-		pause = max(r.backoff.Failed(key, interval), pipeline.RequestedPause(v.wait))
+	failed, pause := failure.Of(err), pipeline.IntervalPause(interval)
+	if !failed.Stalled {
+		pause = max(r.backoff.Failed(key, interval), pipeline.RequestedPause(failed.Wait))
 	}
 	if len(s.secrets.Seen) > 0 && fixableBySecret(err) {
 		return r.waiting.keep(s.object, s.secrets.Seen, time.Now(), pause, lookEvery)

@@ -16,13 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -35,8 +36,8 @@ func alone(t *testing.T, r *rig, change func(*source.Deps)) *source.Reconciler {
 		t.Fatal(err)
 	}
 	deps := source.Deps{
-		Client: unsuspended{r.admin}, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Limits: fetch.DefaultLimits(),
-		Policy: options(t.TempDir(), "").Policy, Events: noEvents{}, PerNamespace: 5,
+		Client: unsuspended{r.admin}, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Upstreams: upstreams(),
+		Events: noEvents{}, PerNamespace: 5,
 	}
 	if change != nil {
 		change(&deps)
@@ -58,7 +59,7 @@ func TestMeasures(t *testing.T) {
 	r := newRig(t)
 	namespace := controlplane.NewNamespace(t, r.cp)
 	registry := prometheus.NewRegistry()
-	measures, err := source.NewMeasures(registry)
+	measures, err := figures.NewMeasures(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,3 +173,9 @@ func (q requested) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 	}
 	return err
 }
+
+// noEvents drops events.
+type noEvents struct{}
+
+// Eventf implements events.EventRecorder.
+func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/satchel-dev/satchel/internal/controller/source"
+	"github.com/satchel-dev/satchel/internal/controller/source/process"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/notation"
 	"github.com/satchel-dev/satchel/tests/page"
@@ -24,9 +25,9 @@ const pageName = "bundlesource.md"
 // TestPageHasTheFlags wants a row about each flag of this controller, with its default, and no flag that does not exist.
 func TestPageHasTheFlags(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	var options source.Options
+	var options process.Options
 	options.BindFlags(flags)
-	flags.Int("concurrent", source.Concurrent, "of all controllers")
+	flags.Int("concurrent", process.Concurrent, "of all controllers")
 	flags.String("events-addr", "", "of all controllers")
 	flags.String("watch-label-selector", "", "of all controllers")
 	page.HasFlags(t, pageName, flags, "feature-gates") // of Flux
@@ -60,7 +61,7 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 // TestPageHasTheMetrics wants a row about each metric of sources and of the store, and no other.
 func TestPageHasTheMetrics(t *testing.T) {
 	want := []string{"gotk_reconcile_duration_seconds", "satchel_conditions", "satchel_suspended"}
-	for _, file := range []string{"figures.go", "measures.go", "../pipeline/metrics.go", "../notify/notify.go", "../pipeline/running.go"} {
+	for _, file := range []string{"figures/store.go", "figures/measures.go", "../pipeline/metrics.go", "../notify/notify.go", "../pipeline/running.go"} {
 		code, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

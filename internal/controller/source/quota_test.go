@@ -65,7 +65,7 @@ func TestSupersededArtifactsGiveWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reconciler := source.NewReconciler(source.Deps{Client: r.admin, APIReader: r.admin, Store: store, Retain: 10})
+	reconciler := source.NewReconciler(source.Deps{Client: r.admin, APIReader: r.admin, Store: store, Retention: source.Retention{Records: 10}})
 	object := &v1alpha1.BundleSource{}
 	object.Namespace, object.Name = controlplane.NewNamespace(t, r.cp), "moving"
 	for seed := range byte(5) {

@@ -25,6 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
+	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -38,7 +39,7 @@ func TestT12ArtifactsNeedATokenOfTheirNamespace(t *testing.T) {
 	a, b := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
 	reviews := &countingClient{Client: accountClient(t, r)}
 	store := newStore(t)
-	readers := source.NewTokens(reviews, audience, []string{"system:serviceaccount:" + b + ":reader"})
+	readers := tokenreview.New(reviews, audience, []string{"system:serviceaccount:" + b + ":reader"}).Identify
 	mine, theirs := keep(t, store, a), keep(t, store, b)
 	server := httptest.NewServer(server.NewHandler(store, server.Options{Readers: readers}))
 	t.Cleanup(server.Close)
@@ -94,7 +95,7 @@ func TestT12NothingIsServedWithoutReviews(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := newStore(t)
-	readers := source.NewTokens(newClient(t, config), audience, nil)
+	readers := tokenreview.New(newClient(t, config), audience, nil).Identify
 	mine := keep(t, store, namespace)
 	server := httptest.NewServer(server.NewHandler(store, server.Options{Readers: readers}))
 	t.Cleanup(server.Close)

@@ -16,9 +16,6 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
-	"github.com/satchel-dev/satchel/internal/fetch"
-	archive "github.com/satchel-dev/satchel/internal/fetch/http"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
@@ -111,7 +108,7 @@ func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.
 // judgeKept returns the signer of the published content of one source, by the current trust settings and the kept
 // signature.
 func (r *Reconciler) judgeKept(ctx context.Context, s *state, source v1alpha1.Source, published meta.Artifact) (by string, err error) {
-	judge, err := r.judgeOf(ctx, s, source)
+	judge, err := s.adapters.Judge(ctx, source)
 	if err != nil {
 		return "", err
 	}
@@ -133,33 +130,6 @@ func (r *Reconciler) judgeKept(ctx context.Context, s *state, source v1alpha1.So
 		}
 	}
 	return "", errors.New("its signature was not kept")
-}
-
-// judgeFunc returns the signer of a digest, by a kept signature.
-type judgeFunc func(ctx context.Context, digest, signature string) (by string, err error)
-
-// judgeOf returns the function that verifies a signature of a source by its current trust settings, without the
-// upstream.
-func (r *Reconciler) judgeOf(ctx context.Context, s *state, source v1alpha1.Source) (judgeFunc, error) {
-	switch {
-	case source.Image != nil:
-		v, err := credentials.ImageVerifier(ctx, s.secrets, source.Image.Verify, r.http)
-		return func(ctx context.Context, digest, signature string) (string, error) {
-			return image.Judge(ctx, v, digest, signature)
-		}, err
-	case source.Git != nil:
-		v, err := credentials.GitVerification(ctx, s.secrets, source.Git.Verify)
-		if err != nil {
-			return nil, err
-		}
-		return func(_ context.Context, digest, signature string) (string, error) { return v.Judge(digest, signature) }, nil
-	case source.HTTP != nil:
-		v, err := credentials.ArchiveVerifier(ctx, s.secrets, source.HTTP.Verify)
-		return func(ctx context.Context, digest, signature string) (string, error) {
-			return archive.Judge(ctx, v, digest, signature)
-		}, err
-	}
-	return nil, fetch.Errorf(fetch.Refused, "a source of this kind has no signature")
 }
 
 // tellDistrust writes at once that the published artifact is not accepted by the current trust settings, since the

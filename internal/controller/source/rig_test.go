@@ -29,6 +29,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source"
+	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
+	"github.com/satchel-dev/satchel/internal/controller/source/process"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/manager"
@@ -110,7 +112,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	shared.rig = rig{uploads: uploads, cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), address: addr, registry: upstream.NewRegistry(ctx)}
 	o := options(dir, addr)
 	o.UploadAddr = uploads
-	if err := o.Setup(ctx, mgr, 8, shard.Shard{}); err != nil {
+	if err := o.Setup(mgr, 8, shard.Shard{}); err != nil {
 		return err
 	}
 	go func() {
@@ -124,10 +126,20 @@ func startRig(cp *controlplane.ControlPlane) error {
 // quota of a namespace: more than any test needs that does not test it.
 const quota = 4 << 20
 
-func options(dir, addr string) source.Options {
-	return source.Options{
-		StoragePath: dir, StorageAddr: addr, StorageAdvAddr: addr, Retain: 1, RetainFor: time.Millisecond, PerNamespace: 5,
-		StorageQuota: quota, TrustEvery: 500 * time.Millisecond,
+func options(dir, addr string) process.Options {
+	return process.Options{
+		Storage:      process.StorageOptions{Path: dir, Quota: quota, Retention: source.Retention{Records: 1, TTL: time.Millisecond}},
+		Server:       process.ServerOptions{Addr: addr, AdvAddr: addr},
+		PerNamespace: 5,
+		TrustEvery:   500 * time.Millisecond,
+		Limits:       upstreams().Limits,
+		Policy:       upstreams().Policy,
+	}
+}
+
+// upstreams permits the servers of tests.
+func upstreams() adapters.Options {
+	return adapters.Options{
 		Limits: fetch.DefaultLimits(),
 		Policy: guard.AddressPolicy{
 			Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},

@@ -14,7 +14,6 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -36,9 +35,8 @@ func TestAShutdownIsNoFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := options(t.TempDir(), "")
 	ending := source.NewReconciler(source.Deps{
-		Client: r.admin, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Limits: fetch.DefaultLimits(), Policy: given.Policy,
+		Client: r.admin, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Upstreams: upstreams(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -16,18 +16,14 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 )
 
-// signatureError says that the namespace requires signatures and that the source does not for all its parts.
-type signatureError struct {
-	namespace string
-	parts     []string
-}
-
-func (e *signatureError) Error() string {
-	return fmt.Sprintf("namespace %s has the label %s=%s, and no signature is required of %s: set verify there, or install from another namespace; "+
+// signatureRequired says that the namespace requires signatures, and that the source does not for these parts.
+func signatureRequired(namespace string, parts []string) error {
+	return failure.SignatureRequired(fmt.Errorf("namespace %s has the label %s=%s, and no signature is required of %s: set verify there, or install from another namespace; "+
 		"a configMap or upload has no signature",
-		e.namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(e.parts, ", "))
+		namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(parts, ", ")))
 }
 
 // requireSignatures stops a source in a namespace that requires signatures if the source does not require one of all its
@@ -45,9 +41,8 @@ func (r *Reconciler) requireSignatures(ctx context.Context, s *state) (pipeline.
 	if !required.Signatures {
 		return pipeline.Continue, nil
 	}
-	failed := &signatureError{namespace: s.object.Namespace, parts: parts}
-	s.unsigned = failed
-	return pipeline.Stop, failed
+	s.unsigned = signatureRequired(s.object.Namespace, parts)
+	return pipeline.Stop, s.unsigned
 }
 
 // sourcesIn lists the sources of a namespace that are affected when its label for required signatures is set or

@@ -30,7 +30,7 @@ func TestT29UnreadableLabelStops(t *testing.T) {
 	} {
 		r := &Reconciler{Deps: Deps{APIReader: unreadable{}}}
 		object := &v1alpha1.BundleSource{Spec: v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{tc.source}}}
-		outcome, err := r.requireSignatures(t.Context(), newState(object, nil))
+		outcome, err := r.requireSignatures(t.Context(), r.newState(object))
 		if (err != nil) != tc.stops || (outcome == pipeline.Stop) != tc.stops {
 			t.Errorf("%s: %v, %v", name, outcome, err)
 		}

@@ -7,10 +7,10 @@ package source
 
 import (
 	"github.com/fluxcd/pkg/apis/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
 	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -23,8 +23,8 @@ type state struct {
 
 	// secrets reads the Secrets that the source references.
 	secrets *credentials.Secrets
-	// atEnd is called when the steps have ended.
-	atEnd []func()
+	// adapters fetch what the source references; closed when the steps have ended.
+	adapters *adapters.Adapters
 
 	// lost says why the advertised artifact is no longer in storage; nil if it is.
 	lost error
@@ -38,7 +38,7 @@ type state struct {
 	// upstream was asked.
 	untrusted error
 	// unsigned says why the namespace does not permit the published artifact; nil if it does.
-	unsigned *signatureError
+	unsigned error
 	// distrusted says why the published artifact is no longer accepted.
 	distrusted error
 	// moved tells that the upstream has changed and has to be fetched.
@@ -49,20 +49,14 @@ type state struct {
 	resolved []fetch.Resolved
 }
 
-func newState(object *v1alpha1.BundleSource, reader client.Reader) *state {
+func (r *Reconciler) newState(object *v1alpha1.BundleSource) *state {
+	secrets := credentials.NewSecrets(r.APIReader, object.Namespace)
 	return &state{
-		object:  object,
-		owner:   artifact.SourceOwner(object.Namespace, object.Name),
-		secrets: credentials.NewSecrets(reader, object.Namespace),
-
+		object:   object,
+		owner:    artifact.SourceOwner(object.Namespace, object.Name),
+		secrets:  secrets,
+		adapters: r.adapters.For(secrets, object.Spec.ServiceAccountName),
 		accepted: map[string]acceptance{},
-	}
-}
-
-// end releases the resources of the steps.
-func (s *state) end() {
-	for _, do := range s.atEnd {
-		do()
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -135,8 +136,8 @@ func setFailures(s *state, err error) {
 	if err == nil {
 		return
 	}
-	if v := judge(err); v.condition != "" {
-		pipeline.SetCondition(s.object, v.condition, metav1.ConditionTrue, v.reason, explain(s, err))
+	if failed := failure.Of(err); failed.Condition != "" {
+		pipeline.SetCondition(s.object, failed.Condition, metav1.ConditionTrue, failed.Reason, explain(s, err))
 	}
 }
 
@@ -145,12 +146,12 @@ func setReady(s *state, err error) {
 		pipeline.SetReady(s.object, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
 		return
 	}
-	v := judge(err)
-	if v.stalled {
-		pipeline.SetStalled(s.object, v.reason, explain(s, err))
+	failed := failure.Of(err)
+	if failed.Stalled {
+		pipeline.SetStalled(s.object, failed.Reason, explain(s, err))
 		return
 	}
-	pipeline.SetRetrying(s.object, v.reason, explain(s, err))
+	pipeline.SetRetrying(s.object, failed.Reason, explain(s, err))
 }
 
 // explain is the message of a failure: the cause, and the revision that is still published.
@@ -159,11 +160,11 @@ func explain(s *state, err error) string {
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}
-	message := err.Error()
-	if names := s.secrets.Names(); judge(err).reason == v1alpha1.ReasonUnauthorized && len(names) > 0 && !strings.Contains(message, "secret "+s.object.Namespace+"/") {
+	message, reason := err.Error(), failure.Of(err).Reason
+	if names := s.secrets.Names(); reason == v1alpha1.ReasonUnauthorized && len(names) > 0 && !strings.Contains(message, "secret "+s.object.Namespace+"/") {
 		message += " (the credentials of the source are in secret " + strings.Join(names, ", ") + ")"
 	}
-	if judge(err).reason == v1alpha1.ReasonTimeout {
+	if reason == v1alpha1.ReasonTimeout {
 		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), message)
 	}
 	if s.published != nil && s.unsigned != nil {
@@ -216,7 +217,7 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSou
 		return
 	}
 	if !r.pace.Allow(client.ObjectKeyFromObject(after), time.Now()) {
-		r.Measures.suppress()
+		r.Measures.Suppress()
 		return
 	}
 	r.emit(before, after)

@@ -4,16 +4,15 @@ package source
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/failure"
+	"github.com/satchel-dev/satchel/internal/controller/source/figures"
+	"github.com/satchel-dev/satchel/internal/controller/source/scratch"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 )
@@ -53,7 +52,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (pipeline.Outcome, err
 // accept stops a source with an invalid spec.
 func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
 	if err := s.object.Spec.Problem(); err != nil {
-		return pipeline.Stop, &specError{err: err}
+		return pipeline.Stop, failure.InvalidSpec(err)
 	}
 	return pipeline.Continue, nil
 }
@@ -70,7 +69,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (pipeline.Outcome, e
 		if err != nil {
 			return pipeline.Stop, err
 		}
-		r.Measures.resolved(source.Kind(), moved || s.published == nil)
+		r.Measures.Resolved(source.Kind(), moved || s.published == nil)
 		s.parts = append(s.parts, part)
 		s.moved = s.moved || moved
 	}
@@ -78,11 +77,10 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (pipeline.Outcome, e
 }
 
 func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Part, bool, error) {
-	fetcher, err := r.fetcher(ctx, s, source)
+	fetcher, err := s.adapters.Fetcher(ctx, source)
 	if err != nil {
 		return fetch.Part{}, false, err
 	}
-	fetcher = measured{fetcher, source.Kind(), r.Measures}
 	part, trust := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, s.trust(source)
 	s.trusts = append(s.trusts, trust)
 	previous, known := s.previous(source.Destination)
@@ -108,20 +106,15 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (pipeline.Outcome, err
 	if err := r.announce(ctx, s); err != nil {
 		return pipeline.Stop, err
 	}
-	dir, err := os.MkdirTemp(r.Scratch, "fetch-*")
+	tree, remove, err := scratch.NewTree(r.Scratch, "fetch-*", r.Upstreams.Limits)
 	if err != nil {
-		return pipeline.Stop, &volume.StorageError{Op: "creating a temporary folder", Err: err}
+		return pipeline.Stop, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // leftover files are removed at the next start
-	tree, err := fetch.NewTree(dir, r.Limits)
-	if err != nil {
-		return pipeline.Stop, &volume.StorageError{Op: "preparing a temporary folder", Err: err}
-	}
-	defer func() { _ = tree.Close() }() // read-only by then
+	defer remove()
 	resolved, err := fetch.Compose(ctx, s.parts, tree)
 	if err != nil {
 		s.distrust(len(resolved), err)
-		return pipeline.Stop, unpackingError(s.forGood(err))
+		return pipeline.Stop, scratch.UnpackingError(s.forGood(err))
 	}
 	s.resolved = resolved
 	return r.store(ctx, s, tree)
@@ -147,15 +140,6 @@ func (s *state) forGood(err error) error {
 	return err
 }
 
-// unpackingError distinguishes a full or broken scratch volume from a failing upstream.
-func unpackingError(err error) error {
-	var path *fs.PathError
-	if fetch.ReasonOf(err) == "" && errors.As(err, &path) {
-		return &volume.StorageError{Op: "unpacking", Err: err}
-	}
-	return err
-}
-
 func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pipeline.Outcome, error) {
 	reference := ""
 	if len(s.resolved) == 1 {
@@ -167,7 +151,7 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pip
 	}
 	began := time.Now()
 	published, err := r.put(ctx, s, reference, files)
-	r.Measures.observe(storing, kindOfAll(s.object.Spec.Sources), time.Since(began), err)
+	r.Measures.Observe(figures.Storing, kindOfAll(s.object.Spec.Sources), time.Since(began), err)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -176,12 +160,23 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pip
 	return pipeline.Continue, nil
 }
 
+// kindOfAll is the kind of all sources of a spec, or "several" if they differ.
+func kindOfAll(sources []v1alpha1.Source) string {
+	kind := sources[0].Kind()
+	for _, source := range sources[1:] {
+		if source.Kind() != kind {
+			return "several"
+		}
+	}
+	return kind
+}
+
 // collect removes unused artifacts of this source. Failures are logged only: the next
 // reconcile tries again.
 func (r *Reconciler) collect(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	inUse, err := r.inUse(ctx, s)
 	if err == nil {
-		_, err = r.Store.Collect(ctx, s.owner, inUse, r.Retain, r.RetainFor)
+		_, err = r.Store.Collect(ctx, s.owner, inUse, r.Retention.Records, r.Retention.TTL)
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "superseded artifacts stay until the next reconcile")

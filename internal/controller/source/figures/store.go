@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package figures
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,9 +9,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 )
 
-// figures are the metrics of the store and its server, read when they are collected. Tenants do not
+// ofStore are the metrics of the store and its server, read when they are collected. Tenants do not
 // control any label value, so the number of series is bounded.
-var figures = []struct {
+var ofStore = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	of   func(storage.Stats, server.Stats) int64
@@ -38,23 +38,23 @@ func describeFigure(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, nil, nil)
 }
 
-// storeFigures collects the metrics of a store and of the server of its artifacts.
-type storeFigures struct {
-	store   *storage.Store
-	handler *server.Handler
+// StoreCollector collects the metrics of a store and of the server of its artifacts.
+type StoreCollector struct {
+	Store  *storage.Store
+	Server *server.Handler
 }
 
 // Describe implements prometheus.Collector.
-func (storeFigures) Describe(to chan<- *prometheus.Desc) {
-	for _, f := range figures {
+func (StoreCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range ofStore {
 		to <- f.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c storeFigures) Collect(to chan<- prometheus.Metric) {
-	stored, served := c.store.Stats(), c.handler.Stats()
-	for _, f := range figures {
+func (c StoreCollector) Collect(to chan<- prometheus.Metric) {
+	stored, served := c.Store.Stats(), c.Server.Stats()
+	for _, f := range ofStore {
 		to <- prometheus.MustNewConstMetric(f.desc, f.kind, float64(f.of(stored, served)))
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package adapters
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
+	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/configmap"
 	"github.com/satchel-dev/satchel/internal/fetch/git"
@@ -18,52 +19,50 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 )
 
-// fetcher builds the adapter of one source of the spec. The policy of the HTTP client
-// decides which addresses it may reach, and whether over plain HTTP.
-func (r *Reconciler) fetcher(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Fetcher, error) {
+func (a *Adapters) fetcher(ctx context.Context, source v1alpha1.Source) (fetch.Fetcher, error) {
 	switch {
 	case source.Image != nil:
-		return r.imageFetcher(ctx, s, source.Image)
+		return a.imageFetcher(ctx, source.Image)
 	case source.Git != nil:
-		return r.gitFetcher(ctx, s, source.Git)
+		return a.gitFetcher(ctx, source.Git)
 	case source.HTTP != nil:
-		return r.httpFetcher(ctx, s, source.HTTP)
+		return a.httpFetcher(ctx, source.HTTP)
 	case source.ConfigMap != nil:
-		return configMapFetcher(ctx, s.secrets, source.ConfigMap.Name)
+		return configMapFetcher(ctx, a.secrets, source.ConfigMap.Name)
 	case source.Upload != nil:
 		return uploaded{source.Upload.Digest}, nil
 	}
 	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http, configMap and upload: add exactly one", source.Destination)
 }
 
-func (r *Reconciler) gitFetcher(ctx context.Context, s *state, spec *v1alpha1.GitSource) (fetch.Fetcher, error) {
+func (a *Adapters) gitFetcher(ctx context.Context, spec *v1alpha1.GitSource) (fetch.Fetcher, error) {
 	ref := spec.Ref
 	if ref == nil {
 		ref = &v1alpha1.GitRef{}
 	}
 	o := git.Options{
 		URL: spec.Repository, Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit,
-		Directory: spec.Directory, Submodules: spec.RecurseSubmodules, Client: r.http, Limits: r.Limits,
+		Directory: spec.Directory, Submodules: spec.RecurseSubmodules, Client: a.http, Limits: a.options.Limits,
 	}
-	err := r.gitAccess(ctx, s, spec, &o)
+	err := a.gitAccess(ctx, spec, &o)
 	if err == nil {
-		o.Verify, err = credentials.GitVerification(ctx, s.secrets, spec.Verify)
+		o.Verify, err = credentials.GitVerification(ctx, a.secrets, spec.Verify)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if o.Verify != nil {
-		o.Verify.Observe = func(took time.Duration, err error) { r.Measures.observe(verifying, "git", took, err) }
+		o.Verify.Observe = func(took time.Duration, err error) { a.measures.Observe(figures.Verifying, "git", took, err) }
 	}
 	return git.New(o)
 }
 
 // gitAccess adds the credentials in the Secrets of a repository: a login or key, and a
 // client with certificates and a proxy.
-func (r *Reconciler) gitAccess(ctx context.Context, s *state, spec *v1alpha1.GitSource, o *git.Options) error {
+func (a *Adapters) gitAccess(ctx context.Context, spec *v1alpha1.GitSource, o *git.Options) error {
 	certificates := spec.SecretRef
 	if spec.SecretRef != nil {
-		secret, err := s.secrets.Get(ctx, spec.SecretRef.Name)
+		secret, err := a.secrets.Get(ctx, spec.SecretRef.Name)
 		if err != nil {
 			return err
 		}
@@ -75,48 +74,48 @@ func (r *Reconciler) gitAccess(ctx context.Context, s *state, spec *v1alpha1.Git
 		}
 	}
 	if o.App != nil {
-		o.App.Tokens = r.tokens
+		o.App.Tokens = a.tokens
 	}
 	if o.SSH != nil {
-		through, err := credentials.Access(ctx, s.secrets, "", nil, spec.ProxySecretRef)
-		o.Dial = r.Policy.Dialer(through)
+		through, err := credentials.Access(ctx, a.secrets, "", nil, spec.ProxySecretRef)
+		o.Dial = a.options.Policy.Dialer(through)
 		return err
 	}
 	parsed, err := fetch.ParseURL(spec.Repository)
 	if err != nil {
 		return fetch.Describe(err, "git repository")
 	}
-	o.Client, err = r.client(ctx, s, parsed.Host, certificates, spec.ProxySecretRef)
+	o.Client, err = a.client(ctx, parsed.Host, certificates, spec.ProxySecretRef)
 	return err
 }
 
-func (r *Reconciler) imageFetcher(ctx context.Context, s *state, spec *v1alpha1.ImageSource) (fetch.Fetcher, error) {
+func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource) (fetch.Fetcher, error) {
 	host, err := image.Host(spec.Ref)
 	if err != nil {
 		return nil, err
 	}
-	o := image.Options{Ref: spec.Ref, SemVer: spec.SemVer, Platform: spec.Platform, Insecure: spec.Insecure, Limits: r.Limits}
-	if o.Keychain, err = r.keychain(ctx, s, spec, host); err != nil {
+	o := image.Options{Ref: spec.Ref, SemVer: spec.SemVer, Platform: spec.Platform, Insecure: spec.Insecure, Limits: a.options.Limits}
+	if o.Keychain, err = a.keychain(ctx, spec, host); err != nil {
 		return nil, err
 	}
-	if o.Client, err = r.client(ctx, s, host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
+	if o.Client, err = a.client(ctx, host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
 		return nil, err
 	}
-	if o.Verify, err = credentials.ImageVerifier(ctx, s.secrets, spec.Verify, o.Client); err != nil {
+	if o.Verify, err = credentials.ImageVerifier(ctx, a.secrets, spec.Verify, o.Client); err != nil {
 		return nil, err
 	}
 	if o.Verify != nil {
-		o.Verify = measuredImages{o.Verify, r.Measures}
+		o.Verify = measuredImages{o.Verify, a.measures}
 	}
 	return image.New(o)
 }
 
 // keychain finds the login to a registry: of the image's own Secret, of the pull
 // secrets of the source's ServiceAccount, or the controller's own in a cloud.
-func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
+func (a *Adapters) keychain(ctx context.Context, spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
 	var found []image.Keychain
 	if spec.SecretRef != nil {
-		secret, err := s.secrets.Get(ctx, spec.SecretRef.Name)
+		secret, err := a.secrets.Get(ctx, spec.SecretRef.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -126,8 +125,8 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 		}
 		found = append(found, own)
 	}
-	if account := s.object.Spec.ServiceAccountName; account != "" {
-		pulling, err := s.secrets.PullSecrets(ctx, account)
+	if account := a.account; account != "" {
+		pulling, err := a.secrets.PullSecrets(ctx, account)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +139,7 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 		}
 	}
 	if spec.Provider != "" && spec.Provider != genericProvider {
-		next, err := r.cloudKeychain(spec, host)
+		next, err := a.cloudKeychain(spec, host)
 		if err != nil {
 			return nil, err
 		}
@@ -155,38 +154,38 @@ func (r *Reconciler) keychain(ctx context.Context, s *state, spec *v1alpha1.Imag
 // cloudKeychain logs in as the controller itself, if that is permitted, and to the
 // cloud only. A tenant's proxy cannot read the login: it is requested without the
 // proxy, and sent to the registry over TLS with the system's CAs only.
-func (r *Reconciler) cloudKeychain(spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
+func (a *Adapters) cloudKeychain(spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
 	if spec.CertSecretRef != nil || spec.Insecure {
 		return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider")
 	}
-	if r.CloudLogins == nil {
+	if a.options.CloudLogins == nil {
 		return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask the administrator of Satchel", spec.Provider)
 	}
-	return r.CloudLogins(spec.Provider, host)
+	return a.options.CloudLogins(spec.Provider, host)
 }
 
 // genericProvider is the provider without a cloud login.
 const genericProvider = "generic"
 
-func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.HTTPSource) (fetch.Fetcher, error) {
+func (a *Adapters) httpFetcher(ctx context.Context, spec *v1alpha1.HTTPSource) (fetch.Fetcher, error) {
 	parsed, err := fetch.ParseURL(spec.URL)
 	if err != nil {
 		return nil, fetch.Describe(err, "archive")
 	}
-	o := http.Options{URL: spec.URL, Digest: spec.Digest, Limits: r.Limits}
-	if o.Login, err = credentials.Login(ctx, s.secrets, spec.SecretRef); err != nil {
+	o := http.Options{URL: spec.URL, Digest: spec.Digest, Limits: a.options.Limits}
+	if o.Login, err = credentials.Login(ctx, a.secrets, spec.SecretRef); err != nil {
 		return nil, err
 	}
-	if o.Client, err = r.client(ctx, s, parsed.Host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
+	if o.Client, err = a.client(ctx, parsed.Host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
 		return nil, err
 	}
 	if v := spec.Verify; v != nil {
 		o.Signature = v.SignatureURL
-		verify, err := credentials.ArchiveVerifier(ctx, s.secrets, v)
+		verify, err := credentials.ArchiveVerifier(ctx, a.secrets, v)
 		if err != nil {
 			return nil, err
 		}
-		o.Verify = measuredArchives{verify, r.Measures}
+		o.Verify = measuredArchives{verify, a.measures}
 	}
 	return http.New(o)
 }
@@ -194,16 +193,16 @@ func (r *Reconciler) httpFetcher(ctx context.Context, s *state, spec *v1alpha1.H
 // client returns the client of a source: the shared one, or its own if the source has
 // certificates or a proxy. Connections of its own end with the reconcile, so that none
 // outlives the credentials that opened it.
-func (r *Reconciler) client(ctx context.Context, s *state, server string, certificates, proxy *v1alpha1.LocalReference) (*nethttp.Client, error) {
+func (a *Adapters) client(ctx context.Context, server string, certificates, proxy *v1alpha1.LocalReference) (*nethttp.Client, error) {
 	if certificates == nil && proxy == nil {
-		return r.http, nil
+		return a.http, nil
 	}
-	a, err := credentials.Access(ctx, s.secrets, server, certificates, proxy)
+	access, err := credentials.Access(ctx, a.secrets, server, certificates, proxy)
 	if err != nil {
 		return nil, err
 	}
-	own := r.Policy.Client(r.Limits, a)
-	s.atEnd = append(s.atEnd, own.CloseIdleConnections)
+	own := a.options.Policy.Client(a.options.Limits, access)
+	a.atEnd = append(a.atEnd, own.CloseIdleConnections)
 	return own, nil
 }
 

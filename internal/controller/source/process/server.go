@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package process
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/server"
+	"github.com/satchel-dev/satchel/internal/artifact/upload"
 )
 
 // leaderServer serves artifacts, or receives uploads, while this process is the leader. A standby
@@ -36,9 +37,9 @@ type leaderServer struct {
 	listening atomic.Bool
 }
 
-// addServer adds the artifact server to a manager.
-func (o Options) addServer(mgr ctrl.Manager, handler *server.Handler) error {
-	s := &leaderServer{what: "serving artifacts", flag: "--storage-addr", standby: standby, http: handler.Server(o.StorageAddr), elected: mgr.Elected()}
+// add adds the artifact server to a manager.
+func (o ServerOptions) add(mgr ctrl.Manager, handler *server.Handler) error {
+	s := &leaderServer{what: "serving artifacts", flag: "--storage-addr", standby: refuseDownload, http: handler.Server(o.Addr), elected: mgr.Elected()}
 	s.http.Handler = s.onlyLeading(s.http.Handler)
 	s.http.ErrorLog = log.New(withoutHandshakes{os.Stderr}, "", log.LstdFlags)
 	if o.TLSCert != "" {
@@ -53,17 +54,6 @@ func (o Options) addServer(mgr ctrl.Manager, handler *server.Handler) error {
 		s.tls = &tls.Config{GetCertificate: watcher.GetCertificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	}
 	return errors.Join(mgr.AddReadyzCheck("artifacts", s.ready), mgr.Add(s))
-}
-
-// scheme is the scheme of artifact URLs.
-func (o Options) scheme() (string, error) {
-	switch {
-	case (o.TLSCert == "") != (o.TLSKey == ""):
-		return "", errors.New("--storage-tls-cert and --storage-tls-key go together: give both, or none")
-	case o.TLSCert != "":
-		return "https", nil
-	}
-	return "http", nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -117,11 +107,16 @@ func (s *leaderServer) onlyLeading(serve http.Handler) http.Handler {
 	})
 }
 
-// standby answers requests for artifacts in a standby process.
-func standby(w http.ResponseWriter, _ *http.Request) {
+// refuseDownload answers requests for artifacts in a standby process.
+func refuseDownload(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set(artifact.StandbyHeader, "true")
 	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+}
+
+// refuseUpload answers uploads in a standby process.
+func refuseUpload(w http.ResponseWriter, _ *http.Request) {
+	upload.Answer(w, &upload.Error{Reason: upload.Standby, Message: "another process of the source controller is the leader: upload to that one", RetryAfter: time.Second})
 }
 
 // withoutHandshakes drops the messages of net/http about failed TLS handshakes: every

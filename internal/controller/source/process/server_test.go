@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source_test
+package process
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -17,23 +18,44 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
-	"github.com/fluxcd/pkg/runtime/conditions"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
-	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
 )
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(controlplane.RunMain(m))
+}
+
+// newControlPlane returns the shared control plane with Satchel's CRDs, which the caches of a manager need.
+func newControlPlane(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	cp := controlplane.Shared(t)
+	install.Do(func() {
+		if err := installation.Install(t.Context(), cp.RESTConfig()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return cp
+}
+
+var install sync.Once
 
 // replica is a process that serves artifacts when it leads.
 type replica struct {
@@ -43,30 +65,30 @@ type replica struct {
 	stop        func()
 }
 
-func startReplica(t *testing.T, r *rig, namespace string, change func(*source.Options)) *replica {
+func startReplica(t *testing.T, cp *controlplane.ControlPlane, namespace string, change func(*ServerOptions)) *replica {
 	t.Helper()
 	addr, health := mustAddr(t), mustAddr(t)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	process := manager.Options{}
-	process.BindFlags(flags)
+	options := manager.Options{}
+	options.BindFlags(flags)
 	if err := flags.Parse([]string{
 		"--enable-leader-election", "--leader-election-retry-period=100ms", "--metrics-addr=0", "--health-addr=" + health, "--namespace=" + namespace,
 	}); err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := manager.New(r.cp.RESTConfig(), "replicas", process)
+	mgr, err := manager.New(cp.RESTConfig(), "replicas", options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := options(t.TempDir(), addr)
+	given := ServerOptions{Addr: addr, AdvAddr: addr}
 	if change != nil {
 		change(&given)
 	}
-	store, err := storage.Open(storage.Options{Dir: given.StoragePath, BaseURL: "http://" + addr})
+	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: "http://" + addr})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := given.AddServer(mgr, store); err != nil {
+	if err := given.add(mgr, server.NewHandler(store, server.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,6 +103,19 @@ func startReplica(t *testing.T, r *rig, namespace string, change func(*source.Op
 	}
 	t.Cleanup(stop)
 	return &replica{store: store, addr: addr, ready: "http://" + health + "/readyz", leads: mgr.Elected(), stop: stop}
+}
+
+// patience bounds waiting; it is many times what is needed.
+const patience = 60 * time.Second
+
+// keep stores something for a source of a namespace.
+func keep(t *testing.T, store *storage.Store, namespace string) meta.Artifact {
+	t.Helper()
+	a, err := store.Put(t.Context(), artifact.SourceOwner(namespace, "app"), "", fstest.MapFS{"a": {Data: []byte(namespace)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func mustAddr(t *testing.T) string {
@@ -114,6 +149,21 @@ func eventually(t *testing.T, client *http.Client, url string, want int) {
 	}
 }
 
+// status gets a URL once.
+func status(t *testing.T, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
 func leading(t *testing.T, r *replica) {
 	t.Helper()
 	select {
@@ -126,18 +176,18 @@ func leading(t *testing.T, r *replica) {
 // F24: a standby replica is ready and serves nothing, although it has artifacts in
 // storage; when the leader ends, it becomes the leader.
 func TestF24AReplicaThatDoesNotLeadServesNothing(t *testing.T) {
-	r := newRig(t)
-	namespace := controlplane.NewNamespace(t, r.cp)
-	first := startReplica(t, r, namespace, nil)
+	cp := newControlPlane(t)
+	namespace := controlplane.NewNamespace(t, cp)
+	first := startReplica(t, cp, namespace, nil)
 	leading(t, first)
-	second := startReplica(t, r, namespace, nil)
+	second := startReplica(t, cp, namespace, nil)
 	of := keep(t, first.store, namespace)
 	stale := keep(t, second.store, namespace)
 	eventually(t, http.DefaultClient, first.ready, http.StatusOK)
 	eventually(t, http.DefaultClient, second.ready, http.StatusOK)
 	eventually(t, http.DefaultClient, "http://"+first.addr+"/"+of.Path, http.StatusOK)
-	for _, path := range []string{"/" + stale.Path, "/", "/" + guessed(stale.Path)} {
-		if got := ask(t, "http://"+second.addr+path, ""); got != http.StatusServiceUnavailable {
+	for _, path := range []string{"/" + stale.Path, "/", "/" + filepath.Dir(stale.Path) + "/" + strings.Repeat("0", 64) + ".tar.gz"} {
+		if got := status(t, "http://"+second.addr+path); got != http.StatusServiceUnavailable {
 			t.Errorf("a replica that does not lead answers %d to %s", got, path)
 		}
 	}
@@ -148,61 +198,32 @@ func TestF24AReplicaThatDoesNotLeadServesNothing(t *testing.T) {
 	eventually(t, http.DefaultClient, "http://"+second.addr+"/"+stale.Path, http.StatusOK)
 }
 
-// F24: an artifact that is neither in the storage of a new leader nor available
-// upstream is not advertised any more after one reconcile.
-func TestF24LeaderWithEmptyStorage(t *testing.T) {
-	r := newRig(t)
-	namespace := controlplane.NewNamespace(t, r.cp)
-	upstream := newArchive(t, pack(t, files("a.yaml", "one")))
-	key := r.create(t, namespace, "moved", []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: upstream.URL}}}, nil)
-	r.ready(t, key)
-	upstream.Close()
-	store, err := storage.Open(storage.Options{Dir: t.TempDir(), BaseURL: "http://127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := source.NewReconciler(source.Deps{
-		Client: r.admin, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Limits: fetch.DefaultLimits(),
-		Policy: options(t.TempDir(), "").Policy, Events: noEvents{},
-	})
-	if _, err := other.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
-		t.Fatal(err)
-	}
-	var after v1alpha1.BundleSource
-	if err := r.admin.Get(t.Context(), key, &after); err != nil {
-		t.Fatal(err)
-	}
-	if after.Status.Artifact != nil || conditions.GetReason(&after, v1alpha1.ArtifactInStorageCondition) != v1alpha1.ReasonArtifactLost {
-		t.Errorf("a lost artifact is still advertised:\n%s", describe(&after))
-	}
-}
-
 // With a certificate artifacts are served over TLS only, and a new certificate is used
 // without a restart.
 func TestArtifactsOverTLS(t *testing.T) {
-	r := newRig(t)
+	cp := newControlPlane(t)
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	issue(t, cert, key, 1)
-	server := startReplica(t, r, controlplane.NewNamespace(t, r.cp), func(o *source.Options) { o.TLSCert, o.TLSKey = cert, key })
-	leading(t, server)
-	a := keep(t, server.store, "tls")
+	serving := startReplica(t, cp, controlplane.NewNamespace(t, cp), func(o *ServerOptions) { o.TLSCert, o.TLSKey = cert, key })
+	leading(t, serving)
+	a := keep(t, serving.store, "tls")
 	trusting, err := loader.NewClient(loader.ClientOptions{CAFile: cert})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, trusting, "https://"+server.addr+"/"+a.Path, http.StatusOK)
-	if got := ask(t, "http://"+server.addr+"/"+a.Path, ""); got != http.StatusBadRequest {
+	eventually(t, trusting, "https://"+serving.addr+"/"+a.Path, http.StatusOK)
+	if got := status(t, "http://"+serving.addr+"/"+a.Path); got != http.StatusBadRequest {
 		t.Errorf("plain HTTP is answered with %d", got)
 	}
-	if answer, err := http.DefaultClient.Get("https://" + server.addr + "/" + a.Path); err == nil { //nolint:noctx // must fail
+	if answer, err := http.DefaultClient.Get("https://" + serving.addr + "/" + a.Path); err == nil { //nolint:noctx // must fail
 		_ = answer.Body.Close()
 		t.Error("a client trusts the certificate that does not know it")
 	}
 	issue(t, cert, key, 2)
 	trusting.CloseIdleConnections()
-	eventually(t, trusting, "https://"+server.addr+"/"+a.Path, http.StatusOK)
-	if got := serial(t, server.addr); got != 2 {
+	eventually(t, trusting, "https://"+serving.addr+"/"+a.Path, http.StatusOK)
+	if got := serial(t, serving.addr); got != 2 {
 		t.Errorf("certificate %d is in use, want the new one", got)
 	}
 }
@@ -216,12 +237,6 @@ func serial(t *testing.T, addr string) (number int64) {
 	})
 	return number
 }
-
-// noEvents drops events.
-type noEvents struct{}
-
-// Eventf implements events.EventRecorder.
-func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 // presented is the serial number of the certificate that a server presents.
 func presented(t *testing.T, addr string) int64 {
@@ -270,29 +285,36 @@ func replace(t *testing.T, file string, content []byte) {
 	}
 }
 
+// check validates options like the first part of Setup.
+func check(o ServerOptions) error {
+	_, err := o.readers(nil)
+	_, failed := o.scheme()
+	return errors.Join(err, failed)
+}
+
 // Contradictory options end the process with a message that names them.
 func TestWrongOptions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		change func(*source.Options)
+		change func(*ServerOptions)
 		says   string
 	}{
-		"auth":     {"a misspelt value must not stand for off", func(o *source.Options) { o.Auth = "tokens" }, `--artifact-auth is "tokens": want off or token`},
-		"case":     {"nor one in capitals", func(o *source.Options) { o.Auth = "Token" }, `--artifact-auth is "Token"`},
-		"audience": {"any token of the cluster would do", func(o *source.Options) { o.Auth, o.AuthAudience = source.AuthToken, "" }, "--artifact-audience is empty"},
-		"no key":   {"half of TLS is none", func(o *source.Options) { o.TLSCert = "tls.crt" }, "--storage-tls-cert and --storage-tls-key go together"},
-		"no cert":  {"nor the other half", func(o *source.Options) { o.TLSKey = "tls.key" }, "--storage-tls-cert and --storage-tls-key go together"},
+		"auth":     {"a misspelt value must not stand for off", func(o *ServerOptions) { o.Auth = "tokens" }, `--artifact-auth is "tokens": want off or token`},
+		"case":     {"nor one in capitals", func(o *ServerOptions) { o.Auth = "Token" }, `--artifact-auth is "Token"`},
+		"audience": {"any token of the cluster would do", func(o *ServerOptions) { o.Auth, o.AuthAudience = AuthToken, "" }, "--artifact-audience is empty"},
+		"no key":   {"half of TLS is none", func(o *ServerOptions) { o.TLSCert = "tls.crt" }, "--storage-tls-cert and --storage-tls-key go together"},
+		"no cert":  {"nor the other half", func(o *ServerOptions) { o.TLSKey = "tls.key" }, "--storage-tls-cert and --storage-tls-key go together"},
 	} {
-		given := options(t.TempDir(), "")
+		given := ServerOptions{}
 		tc.change(&given)
-		if err := given.Check(); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if err := check(given); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %s: %v", name, tc.reason, err)
 		}
 	}
-	for _, auth := range []string{"", source.AuthOff, source.AuthToken} {
-		given := options(t.TempDir(), "")
-		given.Auth, given.AuthAudience = auth, audience
-		if err := given.Check(); err != nil {
+	for _, auth := range []string{"", AuthOff, AuthToken} {
+		given := ServerOptions{}
+		given.Auth, given.AuthAudience = auth, "satchel-artifacts"
+		if err := check(given); err != nil {
 			t.Errorf("%q: %v", auth, err)
 		}
 	}

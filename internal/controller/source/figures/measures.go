@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package figures
 
 import (
-	"context"
 	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
-	"github.com/satchel-dev/satchel/internal/fetch"
-	archive "github.com/satchel-dev/satchel/internal/fetch/http"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 )
 
-// Values of the label operation.
+// Operation is a value of the label operation.
+type Operation string
+
+// The operations that are measured.
 const (
-	resolving = "resolve"
-	fetching  = "fetch"
-	verifying = "verify"
-	storing   = "store"
+	Resolving Operation = "resolve"
+	Fetching  Operation = "fetch"
+	Verifying Operation = "verify"
+	Storing   Operation = "store"
 )
 
 // Measures observes the time spent on upstreams and storage, and how often no download was
@@ -69,36 +68,36 @@ func NewMeasures(registry prometheus.Registerer) (*Measures, error) {
 		registry.Register(m.uploads), registry.Register(m.uploaded))
 }
 
-// suppress counts a change without an event.
-func (m *Measures) suppress() {
+// Suppress counts a change without an event.
+func (m *Measures) Suppress() {
 	if m != nil {
 		m.untold.Inc()
 	}
 }
 
-// upload counts a request for an upload, and its bytes.
-func (m *Measures) upload(ended upload.Reason, came int64) {
+// Upload counts a request for an upload, and its bytes.
+func (m *Measures) Upload(ended upload.Reason, came int64) {
 	if m != nil {
 		m.uploads.WithLabelValues(string(ended)).Inc()
 		m.uploaded.Add(float64(came))
 	}
 }
 
-// observe records the duration and result of an operation: ok, or the reason in the
+// Observe records the duration and result of an operation: ok, or the reason in the
 // conditions.
-func (m *Measures) observe(operation, kind string, took time.Duration, err error) {
+func (m *Measures) Observe(operation Operation, kind string, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
 	result := "ok"
 	if err != nil {
-		result = judge(err).reason
+		result = failure.Of(err).Reason
 	}
-	m.durations.WithLabelValues(operation, kind, result).Observe(took.Seconds())
+	m.durations.WithLabelValues(string(operation), kind, result).Observe(took.Seconds())
 }
 
-// resolved counts whether a source has to be downloaded.
-func (m *Measures) resolved(kind string, moved bool) {
+// Resolved counts whether a source has to be downloaded.
+func (m *Measures) Resolved(kind string, moved bool) {
 	switch {
 	case m == nil:
 	case moved:
@@ -106,62 +105,4 @@ func (m *Measures) resolved(kind string, moved bool) {
 	default:
 		m.unchanged.WithLabelValues(kind).Inc()
 	}
-}
-
-// kindOfAll is the kind of all sources of a spec, or "several" if they differ.
-func kindOfAll(sources []v1alpha1.Source) string {
-	kind := sources[0].Kind()
-	for _, source := range sources[1:] {
-		if source.Kind() != kind {
-			return "several"
-		}
-	}
-	return kind
-}
-
-// measured observes a fetcher.
-type measured struct {
-	fetch.Fetcher
-	kind string
-	to   *Measures
-}
-
-// Resolve implements fetch.Fetcher.
-func (f measured) Resolve(ctx context.Context) (r fetch.Resolved, err error) {
-	began := time.Now()
-	defer func() { f.to.observe(resolving, f.kind, time.Since(began), err) }()
-	return f.Fetcher.Resolve(ctx)
-}
-
-// Fetch implements fetch.Fetcher.
-func (f measured) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (done fetch.Resolved, err error) {
-	began := time.Now()
-	defer func() { f.to.observe(fetching, f.kind, time.Since(began), err) }()
-	return f.Fetcher.Fetch(ctx, r, tree)
-}
-
-// measuredImages observes a verifier of images.
-type measuredImages struct {
-	image.Verifier
-	to *Measures
-}
-
-// Verify implements image.Verifier.
-func (v measuredImages) Verify(ctx context.Context, s image.Subject) (by string, err error) {
-	began := time.Now()
-	defer func() { v.to.observe(verifying, "image", time.Since(began), err) }()
-	return v.Verifier.Verify(ctx, s)
-}
-
-// measuredArchives observes a verifier of archives.
-type measuredArchives struct {
-	archive.Verifier
-	to *Measures
-}
-
-// VerifyBlob implements archive.Verifier.
-func (v measuredArchives) VerifyBlob(ctx context.Context, digest fetch.Digest, signature []byte) (by string, err error) {
-	began := time.Now()
-	defer func() { v.to.observe(verifying, "http", time.Since(began), err) }()
-	return v.Verifier.VerifyBlob(ctx, digest, signature)
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adapters
+
+import (
+	"context"
+	nethttp "net/http"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
+	"github.com/satchel-dev/satchel/internal/controller/source/figures"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
+	"github.com/satchel-dev/satchel/internal/fetch/guard"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
+)
+
+// Options are what the adapters of all sources have in common.
+type Options struct {
+	// Limits bound everything that is fetched.
+	Limits fetch.Limits
+	// Policy says which addresses may be reached.
+	Policy guard.AddressPolicy
+	// CloudLogins logs in to the registries of clouds as the controller itself; nil if
+	// that is not permitted.
+	CloudLogins func(provider, host string) (image.Keychain, error)
+}
+
+// Factory builds adapters. It is safe for concurrent use.
+type Factory struct {
+	options  Options
+	measures *figures.Measures
+	http     *nethttp.Client   // of sources without certificates and proxy
+	tokens   *githubapp.Tokens // of GitHub Apps
+}
+
+// NewFactory returns a factory with the given options; measures observe upstreams and may
+// be nil.
+func NewFactory(o Options, measures *figures.Measures) *Factory {
+	return &Factory{options: o, measures: measures, http: o.Policy.HTTPClient(o.Limits), tokens: githubapp.NewTokens()}
+}
+
+// Adapters builds the adapters of one BundleSource for one reconcile.
+type Adapters struct {
+	*Factory
+
+	secrets *credentials.Secrets
+	account string // the ServiceAccount with pull secrets; "" for none
+	atEnd   []func()
+}
+
+// For returns the adapters of a BundleSource that references these Secrets, and the pull
+// secrets of a ServiceAccount unless that is "". Close them when the reconcile has ended.
+func (f *Factory) For(secrets *credentials.Secrets, account string) *Adapters {
+	return &Adapters{Factory: f, secrets: secrets, account: account}
+}
+
+// Close ends the connections of the adapters.
+func (a *Adapters) Close() {
+	for _, do := range a.atEnd {
+		do()
+	}
+}
+
+// Fetcher builds the adapter of one source of the spec, which is measured. The policy of
+// the HTTP client decides which addresses it may reach, and whether over plain HTTP.
+func (a *Adapters) Fetcher(ctx context.Context, source v1alpha1.Source) (fetch.Fetcher, error) {
+	fetcher, err := a.fetcher(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return measured{fetcher, source.Kind(), a.measures}, nil
+}

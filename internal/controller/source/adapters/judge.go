@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adapters
+
+import (
+	"context"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/http"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
+)
+
+// JudgeFunc returns the signer of a digest, by a kept signature.
+type JudgeFunc func(ctx context.Context, digest, signature string) (by string, err error)
+
+// Judge returns the function that verifies a signature of a source by its current trust settings, without the
+// upstream.
+func (a *Adapters) Judge(ctx context.Context, source v1alpha1.Source) (JudgeFunc, error) {
+	switch {
+	case source.Image != nil:
+		v, err := credentials.ImageVerifier(ctx, a.secrets, source.Image.Verify, a.http)
+		return func(ctx context.Context, digest, signature string) (string, error) {
+			return image.Judge(ctx, v, digest, signature)
+		}, err
+	case source.Git != nil:
+		v, err := credentials.GitVerification(ctx, a.secrets, source.Git.Verify)
+		if err != nil {
+			return nil, err
+		}
+		return func(_ context.Context, digest, signature string) (string, error) { return v.Judge(digest, signature) }, nil
+	case source.HTTP != nil:
+		v, err := credentials.ArchiveVerifier(ctx, a.secrets, source.HTTP.Verify)
+		return func(ctx context.Context, digest, signature string) (string, error) {
+			return http.Judge(ctx, v, digest, signature)
+		}, err
+	}
+	return nil, fetch.Errorf(fetch.Refused, "a source of this kind has no signature")
+}

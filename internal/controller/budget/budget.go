@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget gives reconciles that depend on the API server of a tenant a time budget. It ends the turn of a reconcile,
-// not the attempt: confirmed work is kept, and the next turn continues from there. Only several turns in a row without
-// progress are a failure.
+// Package budget limits how long the turns of reconciles last that depend on the API server of a tenant. Who gets a turn is
+// decided by pipeline.Turns. The budget ends the turn, not the attempt: confirmed work is kept, and the next turn continues
+// from there. Only several turns in a row without progress are a failure.
 package budget
 
 import (
@@ -35,15 +35,15 @@ func Begin(ctx context.Context, budget time.Duration) (context.Context, context.
 // Over tells whether the context of a turn ended because its budget is used up.
 func Over(turn context.Context) bool { return errors.Is(context.Cause(turn), connection.ErrTurnOver) }
 
-// Turns remembers the progress of the last turns of each object. The zero value is ready for use; it is safe for concurrent
+// Progress remembers what the last turns of each object achieved. The zero value is ready for use; it is safe for concurrent
 // use.
-type Turns struct {
+type Progress struct {
 	mu   sync.Mutex
-	kept map[types.NamespacedName]*turns
+	kept map[types.NamespacedName]*record
 }
 
-// turns of one object.
-type turns struct {
+// record is about one object.
+type record struct {
 	about  string
 	idle   int
 	passed map[inventory.ID]string
@@ -51,10 +51,10 @@ type turns struct {
 
 // End records that a turn used up its budget, and whether it made progress. It returns whether that is a failure: the third
 // turn in a row for the same input without progress is, and the third after that.
-func (t *Turns) End(key types.NamespacedName, about string, progress bool) (failed bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	of := t.of(key)
+func (p *Progress) End(key types.NamespacedName, about string, progress bool) (failed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := p.of(key)
 	if progress || of.about != about {
 		of.about, of.idle = about, 0
 	}
@@ -65,13 +65,13 @@ func (t *Turns) End(key types.NamespacedName, about string, progress bool) (fail
 }
 
 // Pass records the objects that passed a dry run, each with its state: the next turns do not repeat these dry runs.
-func (t *Turns) Pass(key types.NamespacedName, passed map[inventory.ID]string) {
+func (p *Progress) Pass(key types.NamespacedName, passed map[inventory.ID]string) {
 	if len(passed) == 0 {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	of := t.of(key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := p.of(key)
 	if of.passed == nil {
 		of.passed = make(map[inventory.ID]string, len(passed))
 	}
@@ -81,10 +81,10 @@ func (t *Turns) Pass(key types.NamespacedName, passed map[inventory.ID]string) {
 }
 
 // Passed tells whether an object passed a dry run in this state.
-func (t *Turns) Passed(key types.NamespacedName, id inventory.ID, state string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	of, found := t.kept[key]
+func (p *Progress) Passed(key types.NamespacedName, id inventory.ID, state string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of, found := p.kept[key]
 	if !found {
 		return false
 	}
@@ -93,20 +93,20 @@ func (t *Turns) Passed(key types.NamespacedName, id inventory.ID, state string) 
 }
 
 // Forget drops the records of an object: a reconcile of it has completed, or it is gone.
-func (t *Turns) Forget(key types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.kept, key)
+func (p *Progress) Forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.kept, key)
 }
 
-func (t *Turns) of(key types.NamespacedName) *turns {
-	if t.kept == nil {
-		t.kept = map[types.NamespacedName]*turns{}
+func (p *Progress) of(key types.NamespacedName) *record {
+	if p.kept == nil {
+		p.kept = map[types.NamespacedName]*record{}
 	}
-	of, found := t.kept[key]
+	of, found := p.kept[key]
 	if !found {
-		of = &turns{}
-		t.kept[key] = of
+		of = &record{}
+		p.kept[key] = of
 	}
 	return of
 }

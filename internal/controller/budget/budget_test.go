@@ -33,7 +33,7 @@ func TestT21bThreeIdleTurnsAreAFailure(t *testing.T) {
 	for name, turns := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var kept budget.Turns
+			var kept budget.Progress
 			for i, turn := range turns {
 				if failed := kept.End(web, turn.about, turn.progress); failed != turn.failed {
 					t.Fatalf("turn %d: failed is %v, want %v", i+1, failed, turn.failed)
@@ -41,7 +41,7 @@ func TestT21bThreeIdleTurnsAreAFailure(t *testing.T) {
 			}
 		})
 	}
-	var kept budget.Turns
+	var kept budget.Progress
 	kept.End(web, "a", false)
 	kept.End(web, "a", false)
 	kept.Forget(web)
@@ -53,7 +53,7 @@ func TestT21bThreeIdleTurnsAreAFailure(t *testing.T) {
 func TestT21bDryRunsAreRememberedByState(t *testing.T) {
 	t.Parallel()
 	id := inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}
-	var kept budget.Turns
+	var kept budget.Progress
 	if kept.Passed(web, id, "") {
 		t.Error("nothing was tried, and it passed")
 	}

@@ -123,19 +123,19 @@ type Reconciler struct {
 	memory  stage.Memory
 	awaited waiting.Names
 	// dependencies are those that deployments currently wait for.
-	dependencies waiting.Names
-	renderer     *render.Renderer
-	migrations   *storageversion.Migrations
-	kinds        *waiting.Kinds
-	shares       *pipeline.Turns     // of all deployments, by namespace
-	turns        *pipeline.Turns     // of deployments to remote clusters, by namespace
-	remotely     *semaphore.Weighted // all deployments to remote clusters that are reconciled; nil for any number
-	remoteTurns  budget.Turns        // the progress of the last turns of deployments to other clusters
-	watches      *drift.Hub
-	labels       nslabel.Reader
-	names        *drift.Names // watches the Secrets and ConfigMaps that conversions need
-	scrubs       scrub.Memory
-	waker        *trigger.Waker
+	dependencies   waiting.Names
+	renderer       *render.Renderer
+	migrations     *storageversion.Migrations
+	kinds          *waiting.Kinds
+	shares         *pipeline.Turns     // of all deployments, by namespace
+	turns          *pipeline.Turns     // of deployments to remote clusters, by namespace
+	remotely       *semaphore.Weighted // all deployments to remote clusters that are reconciled; nil for any number
+	remoteProgress budget.Progress     // the progress of the last turns of deployments to other clusters
+	watches        *drift.Hub
+	labels         nslabel.Reader
+	names          *drift.Names // watches the Secrets and ConfigMaps that conversions need
+	scrubs         scrub.Memory
+	waker          *trigger.Waker
 }
 
 // NewReconciler returns a reconciler with the given dependencies.

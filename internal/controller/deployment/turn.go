@@ -51,7 +51,7 @@ func (r *Reconciler) deliver(ctx context.Context, s *state) error {
 func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	key := s.Key()
 	if err == nil {
-		r.remoteTurns.Forget(key)
+		r.remoteProgress.Forget(key)
 		return nil
 	}
 	if s.resolved.Access.Remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
@@ -59,7 +59,7 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	}
 	progress := s.progressed()
 	r.Work.Turn(progress)
-	failed := r.remoteTurns.End(key, fmt.Sprint(s.Object.UID, s.Object.Generation), progress)
+	failed := r.remoteProgress.End(key, fmt.Sprint(s.Object.UID, s.Object.Generation), progress)
 	if failed {
 		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure.Error{Reason: v1alpha1.ReasonClusterTooSlow, Err: fmt.Errorf(
 			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
@@ -166,14 +166,14 @@ func (r *Reconciler) tryPlan(ctx context.Context, s *state) (dryrun.Result, erro
 	stateOf := func(action plan.Action) string {
 		return action.Rendered.String() + "@" + s.decided.Observed[action.ID].ResourceVersion
 	}
-	options.Tried = func(action plan.Action) bool { return r.remoteTurns.Passed(key, action.ID, stateOf(action)) }
+	options.Tried = func(action plan.Action) bool { return r.remoteProgress.Passed(key, action.ID, stateOf(action)) }
 	check, err := dryrun.Run(ctx, s.resolved.Access.Client, *s.decided.Plan, options)
 	if !s.Keeping {
 		passed := make(map[inventory.ID]string, len(check.Accepted))
 		for _, action := range check.Accepted {
 			passed[action.ID] = stateOf(action)
 		}
-		r.remoteTurns.Pass(key, passed)
+		r.remoteProgress.Pass(key, passed)
 		s.decided.Tried = len(passed) > 0
 	}
 	return check, err

@@ -23,7 +23,7 @@ func convertHelm(e entered, o Options) (Result, error) {
 		hooks[h.Object] = h
 	}
 	adapted, problems := overlaid(all, problems, o, registryv1.Rendered{})
-	n := normalizer{namespace: o.InstallNamespace}
+	n := normalizer{namespace: o.InstallNamespace, limits: o.Limits}
 	objects := slices.DeleteFunc(slices.Clone(adapted.Manifests), func(m manifest.Manifest) bool { _, isHook := hooks[m.Object]; return isHook })
 	problems = append(problems, n.run(objects)...)
 	left, more := n.hooks(adapted.Manifests, hooks)

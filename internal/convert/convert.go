@@ -147,7 +147,7 @@ func checkNamespace(name string) []Problem {
 func convertPlain(files fs.FS, o Options) (Result, error) {
 	bundle, problems := plain.Parse(files, o.Limits)
 	adapted, problems := overlaid(bundle.Manifests, problems, o, registryv1.Rendered{})
-	n := normalizer{namespace: o.InstallNamespace}
+	n := normalizer{namespace: o.InstallNamespace, limits: o.Limits}
 	problems = append(problems, n.run(adapted.Manifests)...)
 	if err := manifest.AsError(problems); err != nil {
 		return Result{}, err
@@ -160,7 +160,7 @@ func convertPlain(files fs.FS, o Options) (Result, error) {
 func convertKustomize(e entered, o Options) (Result, error) {
 	built, problems := kustomize.Convert(e.base, e.folder, o.Limits)
 	adapted, problems := overlaid(built.Manifests, problems, o, registryv1.Rendered{})
-	n := normalizer{namespace: o.InstallNamespace}
+	n := normalizer{namespace: o.InstallNamespace, limits: o.Limits}
 	problems = append(problems, n.run(adapted.Manifests)...)
 	if err := manifest.AsError(problems); err != nil {
 		return Result{}, err
@@ -179,7 +179,7 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 	}
 	problems := manifest.Identities(rendered.Manifests) // some names are made of others
 	adapted, problems := overlaid(rendered.Manifests, problems, o, rendered)
-	n := normalizer{namespace: o.InstallNamespace}
+	n := normalizer{namespace: o.InstallNamespace, limits: o.Limits}
 	if err := manifest.AsError(append(problems, n.run(adapted.Manifests)...)); err != nil {
 		return Result{}, err
 	}

@@ -29,14 +29,14 @@ const (
 //
 //	mark                                                                          format
 //	metadata/annotations.yaml and manifests/, mediatype registry+v1 or none       registry+v1
-//	the same, mediatype plain+v0, with a CSV in manifests/                        registry+v1, as OLM takes it
+//	the same, any other mediatype, with a CSV in manifests/                       registry+v1, as OLM takes it
 //	the same, mediatype plain+v0, without a CSV                                   plain+v0
 //	metadata/annotations.yaml without manifests/, mediatype registry+v1           registry+v1, which then says what is missing
 //	Chart.yaml                                                                    helm
 //	a kustomization                                                               kustomize
 //
-// One mark decides. Several are refused, and so are annotations of another mediatype, and a CSV in manifests/ without
-// annotations. Where there is no mark, any manifest makes it plain+v0, unless a folder further down has one: then these folders
+// One mark decides. Several are refused, and so are annotations of another mediatype without a CSV, and a CSV in manifests/
+// without annotations. Where there is no mark, any manifest makes it plain+v0, unless a folder further down has one: then these folders
 // are named. Without manifests, one package of a chart makes it helm. A path that names such a package says so by itself.
 func formatOf(e entered, o Options) (Format, *Problem) {
 	switch o.Format {
@@ -194,7 +194,7 @@ func (d *detector) annotated() (Format, *Problem) {
 		return "", nil
 	case declared == "" || declared == string(RegistryV1):
 		return RegistryV1, nil
-	case declared == string(PlainV0) && d.hasCSV():
+	case d.hasCSV():
 		return RegistryV1, nil
 	case declared == string(PlainV0):
 		return PlainV0, nil

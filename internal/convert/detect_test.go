@@ -56,6 +56,7 @@ func TestDetect(t *testing.T) {
 		"registry declared":    {"and the media type", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", mediaType("registry+v1")), "", convert.RegistryV1, ""},
 		"declared plain":       {"RukPak's plain bundles", tree("manifests/a.yaml", configMap, "metadata/annotations.yaml", mediaType("plain+v0")), "", convert.PlainV0, ""},
 		"plain with CSV":       {"OLM ignores the media type", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", mediaType("plain+v0")), "", convert.RegistryV1, ""},
+		"odd with CSV":         {"whatever it is", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", mediaType("plain")), "", convert.RegistryV1, ""},
 		"declared helm":        {"a type that is not supported", tree("manifests/a.yaml", configMap, "metadata/annotations.yaml", mediaType("helm")), "", "", `the media type "helm"`},
 		"broken annotations":   {"the format is unknown", tree("manifests/a.yaml", csv, "metadata/annotations.yaml", "]["), "", "", "cannot be read"},
 		"no manifests":         {"the converter says what is missing", tree("metadata/annotations.yaml", mediaType("registry+v1")), "", "", "manifests"},

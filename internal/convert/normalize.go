@@ -49,6 +49,7 @@ func trimTemplate(value any, path []string) {
 // normalizer brings objects of every format into the form that is applied.
 type normalizer struct {
 	namespace string
+	limits    Limits
 	scopes    map[schema.GroupKind]Scope
 	objects   []*unstructured.Unstructured
 	undecided []*unstructured.Unstructured
@@ -87,6 +88,9 @@ func (n *normalizer) object(m manifest.Manifest, metadata map[string]any) []Prob
 		trimTemplate(object, path)
 	}
 	problems := append(texts(m, metadata, "labels"), texts(m, metadata, "annotations")...)
+	if problem := n.limits.TooLarge(m); problem != nil { // overlays and converters add to what was read
+		problems = append(problems, *problem)
+	}
 	n.place(m.Object, metadata)
 	if m.Object.GetKind() == "Secret" && m.Object.GetAPIVersion() == "v1" {
 		problems = append(problems, foldSecret(m)...)

@@ -97,7 +97,7 @@ func TestM23NoSecretsInProblems(t *testing.T) {
 		"broken YAML":        {head + "stringData:\n  k: " + canary + "\n bad: [" + canary, "not valid YAML"},
 		"unclosed text":      {head + "stringData: {k: \"" + canary, "not valid YAML"},
 		"broken JSON":        {`{"kind": "Secret", "data": {"k": "` + canary + `"`, "not valid YAML"},
-		"duplicate":          {head + "stringData: {k: " + canary + ", k: " + canary + "}", `the key "k" appears twice`},
+		"duplicate":          {head + "stringData: {k: " + canary + ", k: 1" + canary + "}", `the key "k" appears twice`},
 		"twice":              {head + "stringData: {k: " + canary + "}\n---\n" + head, "already in a.yaml (document 1)"},
 		"last applied":       {head + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: u, annotations: {kubectl.kubernetes.io/last-applied-configuration: {data: " + canary + "}}}", "is not a string"},
 	} {

@@ -237,7 +237,7 @@ func TestWarningsOfTheConverter(t *testing.T) {
 		t.Fatal("no sources", err)
 	}
 	sources = append(sources, parts...)
-	texts := []string{"not manifests by name"} // of the reader
+	texts := []string{"not manifests by name", "line 2: the key \"a\" appears twice in one mapping, with equal values; the first is in line 1"} // of the reader
 	for _, source := range sources {
 		content, err := os.ReadFile(source)
 		if err != nil {
@@ -249,7 +249,7 @@ func TestWarningsOfTheConverter(t *testing.T) {
 				break
 			}
 			text, after, _ := strings.Cut(after, `"`)
-			if text != "%s" {
+			if text != "%s" && text != "%s; the last one counts" {
 				texts = append(texts, text)
 			}
 			rest = after

@@ -43,7 +43,8 @@ func TestPlainV0(t *testing.T) {
 		"no kind":     {"in JSON too", map[string]string{"manifests/a.json": "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"a\"}}\n\n{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\"}}"}, "", []place{{"manifests/a.json", 3, "identity"}}},
 		"duplicate":   {"one object twice", map[string]string{"manifests/a.yaml": object + "a}\n---\n" + object + "a}"}, "", []place{{"manifests/a.yaml", 5, "duplicate"}}},
 		"no YAML":     {"the line that the YAML parser names, which is the one before", map[string]string{"manifests/a.yaml": object + "a}\ndata:\n  a: 1\n a: 2\n"}, "", []place{{"manifests/a.yaml", 5, "syntax"}}},
-		"twice a key": {"nearer than its document", map[string]string{"manifests/a.yaml": object + "a}\ndata: {}\ndata: {}\n"}, "", []place{{"manifests/a.yaml", 5, "syntax"}}},
+		"twice a key": {"nearer than its document", map[string]string{"manifests/a.yaml": object + "a}\ndata: {}\ndata: {a: b}\n"}, "", []place{{"manifests/a.yaml", 5, "syntax"}}},
+		"equal keys":  {"a warning with its line", map[string]string{"manifests/a.yaml": object + "a}\ndata: {}\ndata: {}\n"}, "", []place{{"manifests/a.yaml", 5, "P7"}}},
 		"no such":     {"a folder that is not there", map[string]string{"manifests/a.yaml": object + "a}"}, "y", []place{{"", 0, "file"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestPlainV0(t *testing.T) {
 			}
 			var got []place
 			for _, p := range lint.PlainV0(files, convert.Options{Path: c.path}).Problems {
-				if p.Severity != lint.Error || p.Message == "" || p.Remedy == "" && p.Rule != "syntax" {
+				if p.Severity != lint.Error && p.Rule != "P7" || p.Message == "" || p.Remedy == "" && p.Rule != "syntax" {
 					t.Errorf("%+v", p)
 				}
 				got = append(got, place{p.File, p.Line, p.Rule})

@@ -51,7 +51,7 @@ func readOverlays(file string, in io.Reader) (overlay.Options, error) {
 
 // parseOverlays finds the one BundleDeployment among the documents, and what it names beside it.
 func parseOverlays(name string, data []byte, limits convert.Limits) (overlay.Options, error) {
-	reader := manifest.NewReader(nil, limits)
+	reader := manifest.NewReader(nil, limits).Strict()
 	documents := reader.Objects(name, data)
 	if err := manifest.AsError(reader.Problems()); err != nil {
 		return overlay.Options{}, err

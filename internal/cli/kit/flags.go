@@ -18,6 +18,7 @@ var fieldsAsFlags = strings.NewReplacer(
 	"spec.installNamespace", "--install-namespace",
 	"set registryV1.certificateProvider to", "choose with --certificate-provider",
 	"choose another registryV1.certificateProvider", "choose another --certificate-provider",
+	"set registryV1.requirements to", "set requirements in the file of --config to",
 	"registryV1.includeCustomResources keeps it", "includeCustomResources in the file of --config keeps it",
 	"spec.helm.values", "--values or --set",
 	"spec.helm.releaseName", "--release-name",

@@ -64,13 +64,16 @@ func (o *output) rendered(chartName string, texts map[string]string) {
 		}
 		file := strings.TrimPrefix(name, chartName+"/")
 		for i, document := range documents(texts[name]) {
-			before := len(o.reader.Problems())
+			before, repeated := len(o.reader.Problems()), len(o.reader.Repeats())
 			for _, m := range o.reader.Objects(file, []byte(document)) {
 				m.Document = i + 1
 				o.object(m)
 			}
 			for j := range o.reader.Problems()[before:] { // the reader was given one document only
 				o.reader.Problems()[before+j].Document = i + 1
+			}
+			for j := range o.reader.Repeats()[repeated:] {
+				o.reader.Repeats()[repeated+j].Document = i + 1
 			}
 		}
 	}
@@ -177,6 +180,7 @@ func (o *output) result() (Result, []manifest.Problem) {
 		order[kind] = i + 1
 	}
 	slices.SortStableFunc(o.hooks, func(a, b Hook) int { return compareHooks(a, b, order) })
+	o.warn(o.reader.Warnings()...)
 	slices.Sort(o.warnings)
 	all := slices.Clone(o.manifests)
 	for _, h := range o.hooks {

@@ -27,8 +27,9 @@ type tree struct {
 	rootFile string            // the file of the first kustomization
 }
 
+// newTree reads strictly: the library refuses repeated keys by itself, whatever their values are.
 func newTree(files fs.FS, limits manifest.Limits) *tree {
-	return &tree{files: files, reader: manifest.NewReader(files, limits), checked: map[string][]byte{}, folders: map[string]bool{}}
+	return &tree{files: files, reader: manifest.NewReader(files, limits).Strict(), checked: map[string][]byte{}, folders: map[string]bool{}}
 }
 
 // first tells whether a file is named for the first time. The library may read it from then on.

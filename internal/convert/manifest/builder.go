@@ -19,6 +19,7 @@ type builder struct {
 	maxDepth    int
 	aliasBudget *int // of the whole bundle
 	values      *budget
+	repeats     *repeats
 	aliases     int // how many aliases are being expanded around the present node
 }
 
@@ -57,7 +58,7 @@ func (b *budget) charge(line int) error {
 	if b.left--; b.left >= 0 {
 		return nil
 	}
-	return &fault{rule: RuleLimit, line: line, final: true, remedy: "split the bundle or raise the controller's limit",
+	return &fault{rule: RuleLimit, line: line, final: true, remedy: "split the bundle, or raise --limit-manifest-values",
 		message: fmt.Sprintf("the manifests up to here have more than %d values (mappings, lists, scalars) in all", b.limit)}
 }
 
@@ -115,18 +116,25 @@ func (b *builder) entry(out map[string]any, n *yaml.Node, i, depth int) error {
 	if err != nil {
 		return err
 	}
-	before := len(out)
 	value, err := b.value(n.Content[i+1], depth)
 	if err != nil {
 		return err
 	}
-	if out[key] = value; len(out) == before {
-		return &fault{
-			rule: RuleSyntax, line: n.Content[i].Line, remedy: "keep one of them",
-			message: fmt.Sprintf("the key %q appears twice in one mapping", shorten(key, longestQuoted)),
+	before, size := out[key], len(out)
+	if out[key] = value; len(out) > size {
+		return nil
+	}
+	return b.repeats.add(key, same(before, value), func() (line, first int) { return n.Content[i].Line, b.lineOf(n, key) })
+}
+
+// lineOf is the line of the first key of that name in a mapping.
+func (b *builder) lineOf(n *yaml.Node, wanted string) int {
+	for i := 0; i < len(n.Content); i += 2 {
+		if key, err := b.key(n.Content[i]); err == nil && key == wanted {
+			return n.Content[i].Line
 		}
 	}
-	return nil
+	return n.Line
 }
 
 // merge adds the keys of a merge key's value that are not there yet; of several mappings the first one wins.

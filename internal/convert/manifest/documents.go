@@ -52,6 +52,11 @@ func looksLikeJSON(data []byte) bool {
 }
 
 func (r *Reader) decodeYAML(name string, data []byte) []document {
+	if crowded(data, r.limits.Values) {
+		r.stop(Problem{File: name, Rule: RuleLimit, Remedy: "split the file, or raise --limit-manifest-values",
+			Message: fmt.Sprintf("the file may hold more than %d values (mappings, lists, scalars)", r.limits.Values)})
+		return nil
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var documents []document
 	for number := 1; ; number++ {
@@ -67,8 +72,9 @@ func (r *Reader) decodeYAML(name string, data []byte) []document {
 		if !r.countDocument(name, number) {
 			return documents
 		}
-		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: &r.aliasBudget, values: &r.values}
+		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: &r.aliasBudget, values: &r.values, repeats: &r.repeats}
 		value, err := b.value(&node, 0)
+		r.repeats.located(name, number)
 		if err != nil {
 			if r.reportFault(name, number, err); r.stopped {
 				return nil
@@ -91,21 +97,24 @@ func syntaxError(err error) string {
 func (r *Reader) decodeJSON(name string, data []byte) ([]document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	counted, left := r.documents, r.values.left
+	counted, left, repeated := r.documents, r.values.left, r.repeats
 	var documents []document
 	for number := 1; ; number++ {
-		b := jsonBuilder{decoder: decoder, names: r.names, maxDepth: r.limits.Depth, values: &r.values}
+		b := jsonBuilder{decoder: decoder, data: data, names: r.names, maxDepth: r.limits.Depth, values: &r.values, repeats: &r.repeats}
 		value, err := b.next()
+		r.repeats.located(name, number)
 		var f *fault
 		switch {
 		case errors.Is(err, io.EOF):
 			return documents, nil
 		case errors.As(err, &f):
-			f.line = 1 + bytes.Count(data[:decoder.InputOffset()], []byte("\n"))
+			if f.line == 0 {
+				f.line = b.line(decoder.InputOffset())
+			}
 			r.reportFault(name, number, err)
 			return nil, nil
 		case err != nil:
-			r.documents, r.values.left = counted, left // it may be YAML
+			r.documents, r.values.left, r.repeats = counted, left, repeated // it may be YAML
 			return documents, err
 		}
 		if !r.countDocument(name, number) {

@@ -110,6 +110,12 @@ func wrongNamespace(metadata map[string]any) (message, remedy string) {
 	return "", ""
 }
 
+// ValidNamespace tells whether a metadata.namespace is one that an object could have; a missing one is.
+func ValidNamespace(value any) bool {
+	message, _ := wrongNamespace(map[string]any{"namespace": value})
+	return message == ""
+}
+
 func notText(value any) bool {
 	_, ok := value.(string)
 	return !ok && value != nil

@@ -3,20 +3,36 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 )
+
+// keyAt is a key and where it ends.
+type keyAt struct {
+	key    string
+	offset int64
+}
 
 // jsonBuilder makes values from JSON tokens, so that depth and duplicate keys are seen, which json.Unmarshal hides.
 type jsonBuilder struct {
 	decoder  *json.Decoder
+	data     []byte
 	names    interned
 	maxDepth int
 	values   *budget
+	repeats  *repeats
+	keys     []keyAt // of the objects that are being read
+}
+
+// line is that of an offset.
+func (b *jsonBuilder) line(offset int64) int {
+	return 1 + bytes.Count(b.data[:offset], []byte("\n"))
 }
 
 // next returns the next document, io.EOF after the last.
@@ -54,6 +70,8 @@ func (b *jsonBuilder) value(token json.Token, depth int) (any, error) {
 
 func (b *jsonBuilder) object(depth int) (any, error) {
 	out := map[string]any{}
+	outer := len(b.keys)
+	defer func() { b.keys = b.keys[:outer] }()
 	for b.decoder.More() {
 		token, err := b.decoder.Token()
 		if err != nil {
@@ -61,14 +79,27 @@ func (b *jsonBuilder) object(depth int) (any, error) {
 		}
 		text, _ := token.(string) // the decoder accepts nothing else as a key
 		key := b.names.get(text)
-		if _, double := out[key]; double {
-			return nil, &fault{rule: RuleSyntax, message: fmt.Sprintf("the key %q appears twice in one object", shorten(key, longestQuoted)), remedy: "keep one of them"}
+		at := keyAt{key, b.decoder.InputOffset()}
+		value, err := b.element(depth)
+		if err != nil {
+			return nil, err
 		}
-		if out[key], err = b.element(depth); err != nil {
+		before, double := out[key]
+		if out[key] = value; !double {
+			b.keys = append(b.keys, at)
+			continue
+		}
+		if err := b.repeats.add(key, same(before, value), func() (line, first int) { return b.line(at.offset), b.lineOf(key, outer) }); err != nil {
 			return nil, err
 		}
 	}
 	return out, b.end()
+}
+
+// lineOf is the line of a key of the innermost object, with keys from that position on.
+func (b *jsonBuilder) lineOf(key string, outer int) int {
+	at := slices.IndexFunc(b.keys[outer:], func(k keyAt) bool { return k.key == key })
+	return b.line(b.keys[outer+at].offset)
 }
 
 func (b *jsonBuilder) array(depth int) (any, error) {

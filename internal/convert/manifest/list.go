@@ -29,7 +29,12 @@ func (r *Reader) flatten(out []Manifest, file string, number int, value any, dep
 		if !r.countObject(file, number) {
 			return out
 		}
-		return append(out, Manifest{File: file, Document: number, Object: &unstructured.Unstructured{Object: object}})
+		m := Manifest{File: file, Document: number, Object: &unstructured.Unstructured{Object: object}}
+		if problem := r.limits.TooLarge(m); problem != nil {
+			r.report(*problem)
+			return out
+		}
+		return append(out, m)
 	}
 	if depth >= deepestList {
 		r.report(Problem{File: file, Document: number, Rule: RuleLimit, Message: fmt.Sprintf("lists lie in lists more than %d levels deep", deepestList)})

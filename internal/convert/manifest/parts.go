@@ -69,7 +69,7 @@ func (r *Reader) count(name string, size int) bool {
 	if r.bytes += int64(size); r.bytes <= r.limits.TotalBytes {
 		return true
 	}
-	r.stop(Problem{File: name, Rule: RuleLimit, Remedy: "split the bundle or raise the controller's limit",
+	r.stop(Problem{File: name, Rule: RuleLimit, Remedy: "split the bundle, or raise --limit-manifests-bytes",
 		Message: fmt.Sprintf("the manifests up to here are larger than %d bytes in all", r.limits.TotalBytes)})
 	return false
 }

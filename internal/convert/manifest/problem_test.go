@@ -44,14 +44,14 @@ func TestLimitFlags(t *testing.T) {
 	l := manifest.DefaultLimits()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	l.BindFlags(flags)
-	args := []string{"--limit-manifest-bytes=1", "--limit-manifests-bytes=2", "--limit-manifest-documents=3", "--limit-objects=4", "--limit-manifest-depth=5", "--limit-manifest-values=6"}
+	args := []string{"--limit-manifest-bytes=1", "--limit-manifests-bytes=2", "--limit-manifest-documents=3", "--limit-objects=4", "--limit-manifest-depth=5", "--limit-manifest-values=6", "--limit-object-bytes=7"}
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(manifest.Limits{FileBytes: 1, TotalBytes: 2, Documents: 3, Objects: 4, Depth: 5, Values: 6}, l); diff != "" {
+	if diff := cmp.Diff(manifest.Limits{FileBytes: 1, TotalBytes: 2, Documents: 3, Objects: 4, Depth: 5, Values: 6, ObjectBytes: 7}, l); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(manifest.Limits{FileBytes: 2 << 20, TotalBytes: 16 << 20, Documents: 100_000, Objects: 25_000, Depth: 100, Values: 1_000_000}, manifest.Limits{}.OrDefault()); diff != "" {
+	if diff := cmp.Diff(manifest.Limits{FileBytes: 8 << 20, TotalBytes: 16 << 20, ObjectBytes: 1536 << 10, Documents: 100_000, Objects: 25_000, Depth: 100, Values: 1_000_000}, manifest.Limits{}.OrDefault()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }

@@ -2,8 +2,9 @@
 
 // Package manifest reads Kubernetes objects from YAML and JSON of untrusted bundles.
 //
-// It reads what kubectl reads, YAML 1.1 scalars included, and is stricter where kubectl guesses: duplicate keys, aliases
-// that multiply, values JSON cannot hold and whatever exceeds a limit are refused, each problem naming file and document.
+// It reads what kubectl reads, YAML 1.1 scalars included, and is stricter where kubectl guesses: keys that appear twice with
+// different values, aliases that multiply, values JSON cannot hold and whatever exceeds a limit are refused, each problem naming
+// file and document.
 package manifest
 
 import (
@@ -80,6 +81,7 @@ type Reader struct {
 	documents, objects int
 	aliasBudget        int
 	values             budget
+	repeats            repeats
 }
 
 // NewReader reads from files within limits; limits that are zero take their defaults.
@@ -160,7 +162,7 @@ func (r *Reader) readLimited(name string, limit int64) ([]byte, *Problem) {
 		return nil, unreadable(name, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, &Problem{File: name, Rule: RuleLimit, Remedy: "split the file",
+		return nil, &Problem{File: name, Rule: RuleLimit, Remedy: "split the file, or raise --limit-manifest-bytes",
 			Message: fmt.Sprintf("the file is larger than the %d bytes that it may have", limit)}
 	}
 	return data, nil

@@ -25,7 +25,7 @@ type patching struct {
 // patch applies all patches in their order.
 func (r *run) patch() {
 	var all []*patching
-	reader := manifest.NewReader(nil, r.bundle.Limits) // one for all: what aliases make of them counts together
+	reader := manifest.NewReader(nil, r.bundle.Limits).Strict() // one for all: what aliases make of them counts together
 	budget := pattern.NewBudget()
 	for i, p := range r.Patches {
 		if read := r.readPatch(reader, budget, fmt.Sprintf("spec.patches[%d]", i), p); read != nil {

@@ -35,6 +35,8 @@ func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 	if len(skipped) > 0 {
 		bundle.Warnings = []string{manifest.Skipped(skipped)}
 	}
+	bundle.Warnings = append(bundle.Warnings, reader.Warnings()...)
+	slices.Sort(bundle.Warnings)
 	problems = append(problems, reader.Problems()...)
 	problems = append(problems, manifest.Identities(bundle.Manifests)...)
 	if len(problems) == 0 && len(bundle.Manifests) == 0 {

@@ -35,10 +35,24 @@ type Rendered struct {
 // a bundle that cannot be read in full that part is validated which can, and one that is not valid is not rendered.
 func Convert(files fs.FS, o Options, limits manifest.Limits) (Rendered, error) {
 	b, problems := bundle.Parse(files, limits)
+	if o.RequirementsOptional {
+		problems = warnRequirements(b, problems)
+	}
 	if len(problems) > 0 {
 		return Rendered{}, manifest.AsError(append(problems, validate.CheckPart(b, problems)...))
 	}
 	return Render(b, o)
+}
+
+// warnRequirements makes warnings of the problems with requirements (P13), and returns the others.
+func warnRequirements(b *bundle.Bundle, problems []manifest.Problem) []manifest.Problem {
+	return slices.DeleteFunc(problems, func(p manifest.Problem) bool {
+		if p.Rule != bundle.RuleRequirements {
+			return false
+		}
+		b.Warn("%s: %s; it is ignored, since requirements are not enforced", p.File, p.Message)
+		return true
+	})
 }
 
 // Render makes the objects of a bundle; it takes ownership of it.

@@ -46,4 +46,6 @@ type Options struct {
 	PodAnnotations PodAnnotations
 	// IncludeCustomResources keeps custom resources that share their kind's name with an allowed kind.
 	IncludeCustomResources bool
+	// RequirementsOptional: requirements are not enforced, so that what cannot be read of them is only warned of.
+	RequirementsOptional bool
 }

@@ -92,14 +92,18 @@ var parsed = map[string]bool{
 	"Chart.yaml": true, "Chart.lock": true, "values.yaml": true, "requirements.yaml": true, "requirements.lock": true,
 }
 
+// mostParsed bounds a file that the loader parses without a budget of values.
+const mostParsed = 2 << 20
+
 // checkYAML bounds the files that the loader parses.
 func checkYAML(all []*archive.BufferedFile, limits manifest.Limits) *manifest.Problem {
+	most := min(limits.FileBytes, mostParsed)
 	for _, file := range all {
 		if !parsed[path.Base(file.Name)] {
 			continue
 		}
-		if int64(len(file.Data)) > limits.FileBytes {
-			return &manifest.Problem{File: inBundle(file.Name), Rule: manifest.RuleLimit, Message: fmt.Sprintf("the file is larger than %d bytes", limits.FileBytes), Remedy: "shorten it"}
+		if int64(len(file.Data)) > most {
+			return &manifest.Problem{File: inBundle(file.Name), Rule: manifest.RuleLimit, Message: fmt.Sprintf("the file is larger than %d bytes", most), Remedy: "shorten it"}
 		}
 	}
 	return nil

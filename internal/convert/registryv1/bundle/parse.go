@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
-	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -43,6 +42,7 @@ func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 		}
 	}
 	problems = append(problems, reader.Problems()...)
+	bundle.Warnings = append(bundle.Warnings, reader.Warnings()...)
 	problems = append(problems, bundle.readCSV(csvs, len(problems) > 0)...)
 	problems = append(problems, bundle.readProperties(files, reader)...)
 	problems = append(problems, bundle.readRequirements(files, reader)...)
@@ -67,27 +67,31 @@ func (b *Bundle) readPackage(reader *manifest.Reader) []manifest.Problem {
 		return []manifest.Problem{{File: AnnotationsFile, Rule: "P3", Message: fmt.Sprintf("the annotation %q is not a string", PackageAnnotation), Remedy: "put it into quotation marks"}}
 	}
 	b.Package = name
-	return onePackage(data)
+	return b.repeatedAnnotations(data)
 }
 
-// onePackage refuses annotations that name two packages; of other keys the last one counts, as in OLM.
-func onePackage(data []byte) []manifest.Problem {
-	var content struct {
-		Annotations yamlv3.Node `yaml:"annotations"`
-	}
-	if err := yamlv3.Unmarshal(data, &content); err != nil {
-		return nil // what OLM's parser takes is taken
-	}
-	names := map[string]bool{}
-	for i := 0; i+1 < len(content.Annotations.Content); i += 2 {
-		if content.Annotations.Content[i].Value == PackageAnnotation {
-			names[content.Annotations.Content[i+1].Value] = true
+// repeatedAnnotations refuses annotations that name two packages. Of other keys the last one counts, as in OLM: nothing that is
+// rendered depends on them.
+func (b *Bundle) repeatedAnnotations(data []byte) []manifest.Problem {
+	var problems []manifest.Problem
+	for _, repeat := range manifest.RepeatsIn(AnnotationsFile, data) {
+		if repeat.Key == PackageAnnotation && repeat.Differ {
+			problems = append(problems, manifest.Problem{File: AnnotationsFile, Rule: "P3", Remedy: "a bundle is a version of one package: keep one",
+				Message: fmt.Sprintf("line %d: the bundle names two packages; the first is in line %d", repeat.Line, repeat.First)})
+			continue
 		}
+		b.warnRepeat(repeat)
 	}
-	if len(names) < 2 {
-		return nil
+	return problems
+}
+
+// warnRepeat warns of a key that a file beside the manifests has twice (P7).
+func (b *Bundle) warnRepeat(repeat manifest.Repeat) {
+	if repeat.Differ {
+		b.Warn("%s; the last one counts", repeat)
+		return
 	}
-	return []manifest.Problem{{File: AnnotationsFile, Rule: "P3", Message: "the bundle names two packages", Remedy: "a bundle is a version of one package: keep one"}}
+	b.Warn("%s", repeat)
 }
 
 // listManifests returns the manifests in the order of their names (P4, P5); other files are left out with a warning.
@@ -131,6 +135,7 @@ func (b *Bundle) classify(m manifest.Manifest, csvs *[]manifest.Manifest) []mani
 	if m.Object.GetAPIVersion() == "" {
 		b.inferVersion(m)
 	}
+	b.ignoreNamespace(m)
 	if problems := manifest.Identity(m); len(problems) > 0 {
 		return problems
 	}
@@ -149,6 +154,17 @@ func (b *Bundle) classify(m manifest.Manifest, csvs *[]manifest.Manifest) []mani
 		b.Others = append(b.Others, m)
 	}
 	return nil
+}
+
+// ignoreNamespace drops a namespace that no object could have, since none is used: the CSV is not applied, and other objects go
+// into the install namespace or have none (A1).
+func (b *Bundle) ignoreNamespace(m manifest.Manifest) {
+	metadata, _ := m.Object.Object["metadata"].(map[string]any)
+	if manifest.ValidNamespace(metadata["namespace"]) {
+		return
+	}
+	delete(metadata, "namespace")
+	b.Warn("%s: the metadata.namespace of %s is not a valid name, and is ignored: no object of the bundle is installed there", m.File, manifest.Describe(m.Object))
 }
 
 func (b *Bundle) inferVersion(m manifest.Manifest) {

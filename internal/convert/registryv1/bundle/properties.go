@@ -50,6 +50,9 @@ func (b *Bundle) readProperties(files fs.FS, reader *manifest.Reader) []manifest
 	if err := yaml.Unmarshal(data, &content); err != nil {
 		return []manifest.Problem{{File: propertiesFile, Rule: "P12", Message: "this is not a list of properties, each with type and value", Remedy: "correct the file"}}
 	}
+	for _, repeat := range manifest.RepeatsIn(propertiesFile, data) {
+		b.warnRepeat(repeat)
+	}
 	b.properties = append(all, content.Properties...)
 	return b.writeProperties()
 }

@@ -21,8 +21,9 @@ import (
 const (
 	dependenciesFile = "metadata/dependencies.yaml"
 	// maxRequirements bounds what a bundle may ask for, parts of compounds included.
-	maxRequirements  = 1000
-	ruleRequirements = "P13"
+	maxRequirements = 1000
+	// RuleRequirements is the rule of problems that only concern requirements.
+	RuleRequirements = "P13"
 )
 
 // Package is the OLM package that a bundle is a version of.
@@ -64,8 +65,13 @@ func (b *Bundle) readRequirements(files fs.FS, reader *manifest.Reader) []manife
 	return r.problems
 }
 
+// remedyRequirements adds the remedy of users who cannot change the bundle.
+func remedyRequirements(remedy string) string {
+	return remedy + ", or set registryV1.requirements to Warn or None"
+}
+
 func (r *requiring) refuse(message, remedy string) {
-	r.problems = append(r.problems, manifest.Problem{File: r.file, Rule: ruleRequirements, Message: message, Remedy: remedy})
+	r.problems = append(r.problems, manifest.Problem{File: r.file, Rule: RuleRequirements, Message: message, Remedy: remedy})
 }
 
 func (r *requiring) add(requirement Requirement) {
@@ -122,16 +128,23 @@ func (r *requiring) dependencies(files fs.FS, reader *manifest.Reader) []propert
 	if _, err := fs.Stat(files, dependenciesFile); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	data, problem := reader.ReadFile(dependenciesFile, ruleRequirements)
+	data, problem := reader.ReadFile(dependenciesFile, RuleRequirements)
 	if problem != nil {
 		r.problems = append(r.problems, *problem)
 		return nil
+	}
+	for _, repeat := range manifest.RepeatsIn(dependenciesFile, data) {
+		if repeat.Differ {
+			r.refuse(repeat.Message(), remedyRequirements("keep one of them"))
+			continue
+		}
+		r.bundle.warnRepeat(repeat)
 	}
 	var content struct {
 		Dependencies []property `json:"dependencies"`
 	}
 	if err := yaml.Unmarshal(data, &content); err != nil {
-		r.refuse("this is not a list of dependencies, each with type and value", "correct the file")
+		r.refuse("this is not a list of dependencies, each with type and value", remedyRequirements("correct the file"))
 		return nil
 	}
 	return content.Dependencies
@@ -159,7 +172,7 @@ func (r *requiring) statement(p property, kind string, requires bool) {
 		return
 	}
 	if err != nil {
-		r.refuse(fmt.Sprintf("the value of %s is not what that type takes", p.Type), "correct it")
+		r.refuse(fmt.Sprintf("the value of %s is not what that type takes", p.Type), remedyRequirements("correct it"))
 		return
 	}
 	if requirement, checked := r.constraint(c, 0); checked {

@@ -21,7 +21,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.immutable) && self.immutable)",message="immutable cannot be unset; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || self.sources == oldSelf.sources",message="sources cannot change while immutable is true; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.ignore) == has(oldSelf.ignore) && (!has(self.ignore) || self.ignore == oldSelf.ignore))",message="ignore cannot change while immutable is true; create another BundleSource instead"
-// +kubebuilder:validation:XValidation:rule="!self.sources.exists(s, has(s.upload)) || (self.sources.size() == 1 && self.sources[0].destination == \"\" && (!has(self.ignore) || self.ignore == \"\"))",message="an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
+// +kubebuilder:validation:XValidation:rule="!self.sources.exists(s, has(s.upload)) || (self.sources.size() == 1 && (!has(self.sources[0].destination) || self.sources[0].destination == \"\") && (!has(self.ignore) || self.ignore == \"\"))",message="an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
 type BundleSourceSpec struct {
 	// Interval at which references that can move (a tag, a branch, a URL without
 	// digest) are resolved again. References that cannot move (a digest, a commit)
@@ -68,11 +68,10 @@ type BundleSourceSpec struct {
 	// Sources are composed into one tree, each into its own destination folder.
 	// With more than one, no destination may lie within another.
 	// +required
-	// +listType=map
-	// +listMapKey=destination
+	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || self.all(a, a.destination != '' && self.all(b, a.destination == b.destination || !b.destination.startsWith(a.destination + '/')))",message="with several sources each needs a destination of its own, and none may lie within another"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || self.all(a, has(a.destination) && a.destination != '' && self.exists_one(b, has(b.destination) && b.destination == a.destination) && !self.exists(b, has(b.destination) && b.destination.startsWith(a.destination + '/')))",message="with several sources each needs a destination of its own, and none may lie within another"
 	Sources []Source `json:"sources"`
 }
 
@@ -82,12 +81,11 @@ type BundleSourceSpec struct {
 // +kubebuilder:validation:ExactlyOneOf=image;git;http;configMap;upload
 type Source struct {
 	// Destination is the folder of the artifact that receives the files of this
-	// source; empty means its root.
+	// source; without it, or when it is empty, its root.
 	// +optional
-	// +kubebuilder:default=""
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?(/[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?)*)?$')",message="must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'"
-	Destination string `json:"destination"`
+	Destination string `json:"destination,omitempty"`
 
 	// Image takes the files of a container image or OCI artifact.
 	// +optional
@@ -131,8 +129,8 @@ type ImageSource struct {
 
 	// Platform chooses the child of a multi-platform index, as os/arch or
 	// os/arch/variant. It is the same on every node, since bundles hold manifests.
+	// Without it linux/amd64 is taken, or the only image of the index.
 	// +optional
-	// +kubebuilder:default="linux/amd64"
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$')",message="must be os/arch or os/arch/variant, such as linux/amd64"
 	Platform string `json:"platform,omitempty"`
@@ -314,10 +312,9 @@ type GitSource struct {
 
 // GitVerification says what has to be signed, and by whom.
 type GitVerification struct {
-	// Mode is what has to be signed: HEAD, the commit; Tag, the tag that ref names; or
-	// TagAndHEAD, both.
+	// Mode is what has to be signed: HEAD, the commit, which is so without this field; Tag,
+	// the tag that ref names; or TagAndHEAD, both.
 	// +optional
-	// +kubebuilder:default=HEAD
 	// +kubebuilder:validation:Enum=HEAD;Tag;TagAndHEAD
 	Mode string `json:"mode,omitempty"`
 
@@ -414,9 +411,8 @@ type HTTPSource struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
 // +kubebuilder:validation:XValidation:rule="!has(self.transparencyLog) || (has(self.secretRef) && has(self.trustedRootSecretRef))",message="transparencyLog is for keys (secretRef) beside a trusted root (trustedRootSecretRef)"
 type ArchiveVerification struct {
-	// Provider is the tool that signs: cosign.
+	// Provider is the tool that signs: cosign, also without this field.
 	// +optional
-	// +kubebuilder:default=cosign
 	// +kubebuilder:validation:Enum=cosign
 	Provider string `json:"provider,omitempty"`
 

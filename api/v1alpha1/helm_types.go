@@ -44,9 +44,8 @@ type ValuesReference struct {
 	Name ObjectName `json:"name"`
 
 	// ValuesKey is the key that holds the values, in YAML, or the single value for
-	// targetPath.
+	// targetPath. Without it the key is values.yaml.
 	// +optional
-	// +kubebuilder:default=values.yaml
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`

@@ -59,7 +59,7 @@ func (r *run) object(k kit.Kind, spec map[string]any) *unstructured.Unstructured
 
 // source is the BundleSource: the content of the folder by its digest, or the image.
 func (r *run) source() *unstructured.Unstructured {
-	part := map[string]any{"destination": ""}
+	part := map[string]any{}
 	if r.snapshot != nil {
 		part["upload"] = map[string]any{"digest": r.snapshot.Digest}
 		return r.object(kit.Sources, map[string]any{"sources": []any{part}})

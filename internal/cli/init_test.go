@@ -141,7 +141,7 @@ func TestInit(t *testing.T) {
 			if got := satchel(t, "validate", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop"); got.code != kit.ExitOK {
 				t.Errorf("what was written does not validate: %s", got)
 			}
-			rights, err := os.ReadFile("shop/deploy/rbac.yaml")
+			rights, err := os.ReadFile("shop/permissions/rbac.yaml")
 			look := []string{"rbac", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop", "--name", "shop"}
 			if c.format == "helm" {
 				look = append(look, "--release-name", "shop")
@@ -187,13 +187,13 @@ func TestInitNeverOverwrites(t *testing.T) {
 	}
 	before := readTree(t, "shop")
 	got := satchel(t, "init", "shop", "--from", source)
-	if got.code != kit.ExitError || !strings.Contains(got.err, "2 files in shop would be replaced: bundle/manifests/a.yaml, deploy/rbac.yaml; give another folder with --dir, or --force to replace them") {
+	if got.code != kit.ExitError || !strings.Contains(got.err, "2 files in shop would be replaced: bundle/manifests/a.yaml, permissions/rbac.yaml; give another folder with --dir, or --force to replace them") {
 		t.Errorf("%s", got)
 	}
 	if got := satchel(t, "init", "shop", "--from", source, "--force", "--dry-run"); got.code != kit.ExitOK || !strings.HasPrefix(got.out, "Would write") {
 		t.Errorf("%s", got)
 	}
-	if after := readTree(t, "shop"); len(after) != len(before) || after["bundle/manifests/a.yaml"] != "mine" || after["deploy/rbac.yaml"] != before["deploy/rbac.yaml"] {
+	if after := readTree(t, "shop"); len(after) != len(before) || after["bundle/manifests/a.yaml"] != "mine" || after["permissions/rbac.yaml"] != before["permissions/rbac.yaml"] {
 		t.Errorf("something was written: %v", after)
 	}
 	forced := satchel(t, "init", "shop", "--from", source, "--force").String()

@@ -32,7 +32,7 @@ func Parts() []Part { return []Part{Bootstrap, Required, Recommended} }
 const Label = "satchel.dev/rbac"
 
 // Manifests are the objects that grant an account its permissions: by part, in an order
-// in which they can be applied.
+// in which they can be applied. Flux and Argo CD do not delete them: see KeptByGitOps.
 func Manifests(r Request) (map[Part][]*unstructured.Unstructured, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -113,7 +113,18 @@ func object(part Part, version, kind, namespace, name string) *unstructured.Unst
 	made.SetNamespace(namespace)
 	made.SetName(name)
 	made.SetLabels(map[string]string{Label: string(part)})
+	made.SetAnnotations(KeptByGitOps())
 	return made
+}
+
+// KeptByGitOps are annotations that keep Flux and Argo CD from deleting an object which they applied, when it leaves their
+// repository or with everything else they applied. A ServiceAccount and its bindings carry them: a BundleDeployment that is
+// deleted at the same time needs them to remove its objects, and would wait for them.
+func KeptByGitOps() map[string]string {
+	return map[string]string{
+		"kustomize.toolkit.fluxcd.io/prune": "disabled",
+		"argocd.argoproj.io/sync-options":   "Prune=false,Delete=false",
+	}
 }
 
 // written converts rules for a manifest.

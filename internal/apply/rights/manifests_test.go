@@ -3,6 +3,7 @@
 package rights_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +20,8 @@ func identities(parts map[rights.Part][]*unstructured.Unstructured) []string {
 	for _, part := range rights.Parts() {
 		for _, object := range parts[part] {
 			mark := ""
-			if object.GetAnnotations() != nil {
-				mark = " annotated"
+			if !maps.Equal(object.GetAnnotations(), rights.KeptByGitOps()) {
+				mark = " that Flux or Argo CD deletes before the BundleDeployment"
 			}
 			list = append(list, object.GetLabels()[rights.Label]+" "+inventory.IDOf(object).String()+mark)
 		}
@@ -99,7 +100,7 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 			}
 			var made []string
 			for _, object := range parts[rights.Bootstrap] {
-				if object.GetAnnotations() != nil {
+				if !maps.Equal(object.GetAnnotations(), rights.KeptByGitOps()) {
 					t.Errorf("%s %s has annotations %v", object.GetKind(), object.GetName(), object.GetAnnotations())
 				}
 				if object.GetKind() == "Namespace" {

@@ -48,9 +48,12 @@ func InitCommand(a *kit.App) *cobra.Command {
 		Short:   "Make a bundle of manifests, of a folder or of an Operator SDK project",
 		Long: `Writes a folder that is ready to be committed, and asks no cluster:
 
-    NAME/bundle/                     the bundle, as it is published
+    NAME/bundle/                       the bundle, as it is published
     NAME/deploy/bundledeployment.yaml  the BundleDeployment that installs it
-    NAME/deploy/rbac.yaml            its ServiceAccount, with the least permissions that it needs (see the command rbac)
+    NAME/permissions/rbac.yaml         its ServiceAccount, with the least permissions that it needs (see the command rbac)
+
+The permissions have a folder of their own, because a BundleDeployment that is deleted needs them until its objects are
+gone: delete NAME/deploy first, and NAME/permissions when the BundleDeployment is gone.
 
 What --from names is copied, and files that are left out are named:
 

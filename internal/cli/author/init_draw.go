@@ -29,7 +29,7 @@ import (
 const (
 	bundleFolder   = "bundle"
 	deploymentFile = "deploy/bundledeployment.yaml"
-	rbacFile       = "deploy/rbac.yaml"
+	rbacFile       = "permissions/rbac.yaml"
 )
 
 // drawUp returns the files that init writes, by their names in the folder. A bundle that could not be installed is refused.

@@ -10,11 +10,9 @@ import (
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // health is what a script returns.
@@ -92,47 +90,11 @@ func toLua(l *lua.LState, value any) lua.LValue {
 	return lua.LNil
 }
 
-// approving adds the condition of a deployment that waits for an approval.
-func approving(d *v1alpha1.BundleDeployment) {
-	pipeline.SetCondition(d, "ApprovalPending", metav1.ConditionTrue, "PruneHeld", "12 objects would be deleted")
-}
-
 func TestArgoHealth(t *testing.T) {
-	type deployment = v1alpha1.BundleDeployment
-	cases := map[string]struct {
-		reason  string
-		change  func(*deployment)
-		status  string
-		message string
-	}{
-		"new":              {"the controller has not seen it: a sync wave waits", func(d *deployment) { d.Status.ObservedGeneration = -1 }, "Progressing", "waits for the controller"},
-		"changed":          {"what the status says is about an older spec", func(d *deployment) { pipeline.SetReady(d, "Succeeded", "fine"); d.Status.ObservedGeneration = 2 }, "Progressing", "waits for the controller"},
-		"progressing":      {"under way", func(d *deployment) { pipeline.SetProgressing(d, v1alpha1.ReasonHealthProgressing, "1 of 2 Pods") }, "Progressing", "1 of 2 Pods"},
-		"ready":            {"all is well", func(d *deployment) { pipeline.SetReady(d, "Succeeded", "applied") }, "Healthy", "applied"},
-		"retrying":         {"a hiccup must not fail a sync wave", func(d *deployment) { pipeline.SetRetrying(d, v1alpha1.ReasonApplyFailed, "no route") }, "Progressing", "is tried again: no route"},
-		"source not ready": {"neither must an upstream that is away", func(d *deployment) { pipeline.SetRetrying(d, v1alpha1.ReasonSourceNotReady, "503") }, "Progressing", "is tried again: 503"},
-		"unhealthy":        {"what is unhealthy after the timeout is", func(d *deployment) { pipeline.SetRetrying(d, v1alpha1.ReasonHealthFailed, "crash loop") }, "Degraded", "crash loop"},
-		"stalled":          {"it needs user action", func(d *deployment) { pipeline.SetStalled(d, v1alpha1.ReasonConversionFailed, "no CSV") }, "Degraded", "no CSV"},
-		"suspended":        {"whatever it was like", func(d *deployment) { pipeline.SetStalled(d, "Failed", "broken"); d.Spec.Suspend = true }, "Suspended", "suspended; broken"},
-		"suspended, new":   {"also before the controller has seen it", func(d *deployment) { d.Spec.Suspend = true }, "Suspended", "suspended"},
-		"being removed": {"a removal is under way", func(d *deployment) {
-			d.DeletionTimestamp = &metav1.Time{}
-			pipeline.SetProgressing(d, "Removing", "waiting for ns")
-		}, "Progressing", "waiting for ns"},
-		"held, running":     {"what runs is healthy, otherwise waits would time out", func(d *deployment) { pipeline.SetReady(d, "Succeeded", "applied"); approving(d) }, "Healthy", "applied; waits for an approval: 12 objects would be deleted"},
-		"held, not running": {"the first revision waits for approval", func(d *deployment) { pipeline.SetRetrying(d, "ApprovalPending", "waits"); approving(d) }, "Suspended", "12 objects would be deleted"},
-	}
-	found := scripts(t)
-	for name, tc := range cases {
+	script := scripts(t)[v1alpha1.BundleDeploymentKind]
+	for name, tc := range deploymentStates() {
 		t.Run(name, func(t *testing.T) {
-			d := &deployment{ObjectMeta: metav1.ObjectMeta{Name: "app", Generation: 3}}
-			d.Status.ObservedGeneration = 3
-			tc.change(d)
-			if d.DeletionTimestamp != nil {
-				now := metav1.Now()
-				d.DeletionTimestamp = &now
-			}
-			if got, want := assess(t, found[v1alpha1.BundleDeploymentKind], d), (health{tc.status, tc.message}); got != want {
+			if got, want := assess(t, script, deploymentIn(tc)), (health{tc.argo, tc.message}); got != want {
 				t.Errorf("%+v, want %+v: %s", got, want, tc.reason)
 			}
 		})
@@ -141,17 +103,12 @@ func TestArgoHealth(t *testing.T) {
 
 func TestArgoHealthOfSources(t *testing.T) {
 	script := scripts(t)[v1alpha1.BundleSourceKind]
-	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
-	source.Status.ObservedGeneration = 1
-	for want, say := range map[string]func(){
-		"Healthy":     func() { pipeline.SetReady(source, "Succeeded", "m") },
-		"Progressing": func() { pipeline.SetRetrying(source, v1alpha1.ReasonUnreachable, "m") },
-		"Degraded":    func() { pipeline.SetStalled(source, v1alpha1.ReasonRefused, "m") },
-	} {
-		say()
-		if got := assess(t, script, source); got.status != want {
-			t.Errorf("%+v, want %s", got, want)
-		}
+	for name, tc := range sourceStates() {
+		t.Run(name, func(t *testing.T) {
+			if got := assess(t, script, sourceIn(tc)); got.status != tc.argo {
+				t.Errorf("%+v, want %s: %s", got, tc.argo, tc.reason)
+			}
+		})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,12 +87,20 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 	message := fmt.Sprintf(note, args...)
 	event := eventv1.Event{
 		InvolvedObject: *about, Severity: eventv1.EventSeverityInfo, Timestamp: metav1.Now(), Reason: reason,
-		Message: strings.ToValidUTF8(message[:min(len(message), longestMessage)], ""), Metadata: metadata(regarding),
+		Message:             strings.ToValidUTF8(message[:min(len(message), longestMessage)], ""),
+		Metadata:            revisionMetadata(v1alpha1.GroupVersion.Group, revisionOf(regarding)),
 		ReportingController: r.controller, ReportingInstance: r.instance,
 	}
 	if kind == corev1.EventTypeWarning {
 		event.Severity = eventv1.EventSeverityError
 	}
+	r.enqueue(event)
+	if external, ok := ofExternalArtifact(event, regarding); ok {
+		r.enqueue(external)
+	}
+}
+
+func (r *Recorder) enqueue(event eventv1.Event) {
 	select {
 	case r.queue <- event:
 	default:
@@ -99,21 +108,41 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 	}
 }
 
-// metadata has the revision of the object under the key that Flux expects.
-func metadata(object runtime.Object) map[string]string {
-	revision := ""
+// ofExternalArtifact is the event of a BundleSource as one of the ExternalArtifact that shows its artifact to Flux. Flux's
+// CRDs let an Alert name an ExternalArtifact, and no kind of Satchel.
+func ofExternalArtifact(event eventv1.Event, regarding runtime.Object) (eventv1.Event, bool) {
+	source, ok := regarding.(*v1alpha1.BundleSource)
+	if !ok || source.Status.ExternalArtifact == "" {
+		return event, false
+	}
+	event.InvolvedObject = corev1.ObjectReference{
+		APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.ExternalArtifactKind,
+		Namespace: source.Namespace, Name: source.Status.ExternalArtifact,
+	}
+	event.Metadata = revisionMetadata(sourcev1.GroupVersion.Group, revisionOf(regarding))
+	return event, true
+}
+
+// revisionOf is the revision that an event is about; empty where there is none yet.
+func revisionOf(object runtime.Object) string {
 	switch o := object.(type) {
 	case *v1alpha1.BundleSource:
 		if o.Status.Artifact != nil {
-			revision = o.Status.Artifact.Revision
+			return o.Status.Artifact.Revision
 		}
 	case *v1alpha1.BundleDeployment:
-		revision = o.Status.LastAttemptedRevision
+		return o.Status.LastAttemptedRevision
 	}
+	return ""
+}
+
+// revisionMetadata has the revision under the key that Flux expects: it drops keys that do not begin with the API group of
+// the object.
+func revisionMetadata(group, revision string) map[string]string {
 	if revision == "" {
 		return nil
 	}
-	return map[string]string{v1alpha1.GroupVersion.Group + "/" + eventv1.MetaRevisionKey: revision}
+	return map[string]string{group + "/" + eventv1.MetaRevisionKey: revision}
 }
 
 // Start implements manager.Runnable: it posts queued events until ctx ends.

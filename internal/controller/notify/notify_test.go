@@ -94,6 +94,27 @@ func TestEventsArePosted(t *testing.T) {
 	}
 }
 
+// TestEventsOfExternalArtifacts: an Alert of Flux that names the ExternalArtifact hears what the BundleSource says, with the
+// revision under the key of Flux's group, because Flux drops other keys.
+func TestEventsOfExternalArtifacts(t *testing.T) {
+	r, below := newRecorder(t, "http://127.0.0.1:1/")
+	published := source()
+	published.Status.ExternalArtifact = "app"
+	r.Eventf(published, nil, corev1.EventTypeWarning, "NotFound", "Fetch", "it is gone")
+	if len(r.queue) != 2 || len(below.Events) != 1 {
+		t.Fatalf("%d events wait to be posted and %d are recorded in Kubernetes, want 2 and 1", len(r.queue), len(below.Events))
+	}
+	if own := <-r.queue; own.InvolvedObject.Kind != v1alpha1.BundleSourceKind || own.Metadata["satchel.dev/revision"] != "v1@sha256:abc" {
+		t.Errorf("the first is %+v", own)
+	}
+	external := <-r.queue
+	want := corev1.ObjectReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "ExternalArtifact", Namespace: "team", Name: "app"}
+	if external.InvolvedObject != want || external.Severity != eventv1.EventSeverityError || external.Message != "it is gone" ||
+		len(external.Metadata) != 1 || external.Metadata["source.toolkit.fluxcd.io/revision"] != "v1@sha256:abc" {
+		t.Errorf("the second is %+v", external)
+	}
+}
+
 // TestFullQueue: an address that does not answer blocks no caller, and Kubernetes has all events.
 func TestFullQueue(t *testing.T) {
 	r, below := newRecorder(t, "http://127.0.0.1:1/")

@@ -48,6 +48,7 @@ type Traced struct {
 	Explanation string       `json:"explanation"`
 	Deployment  *Deployment  `json:"deployment,omitempty"`
 	Source      *Source      `json:"source,omitempty"`
+	Delivery    *Delivery    `json:"delivery,omitempty"`
 	Notes       []string     `json:"notes,omitempty"`
 	Omitted     []string     `json:"omitted,omitempty"`
 }
@@ -99,6 +100,7 @@ func trace(ctx context.Context, x *kit.Explorer, word, name string) (Traced, err
 	if d != nil {
 		c.Result.Deployment = NewTraceDeployment(d)
 		c.Result.Source = c.sourceOf(ctx, d)
+		c.Result.Delivery = c.deliveryOf(ctx, d)
 	}
 	c.Result.Omitted = x.Omitted.List()
 	return c.Result, context.Cause(ctx)

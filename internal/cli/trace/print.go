@@ -27,6 +27,9 @@ func (t Traced) Print(s printer.Style, now time.Time) string {
 	if t.Source != nil {
 		lines = append(lines, t.Source.node(s))
 	}
+	if t.Delivery != nil {
+		lines = append(lines, t.Delivery.node(s))
+	}
 	printer.WriteNodes(&out, lines, "")
 	for _, note := range t.Notes {
 		fmt.Fprintf(&out, "%s %s\n", s.Paint(printer.Yellow, "Note:"), view.Bounded(note))
@@ -53,7 +56,7 @@ func (d *Deployment) node(s printer.Style, now time.Time, why string) printer.No
 }
 
 func (f *Source) node(s printer.Style) printer.Node {
-	n := printer.Node{Text: fmt.Sprintf("from %s %s", view.Inline(f.Kind), s.Paint(printer.Bold, view.Inline(f.Namespace+"/"+f.Name)))}
+	n := printer.Node{Text: fmt.Sprintf("from %s %s", view.Inline(f.Kind), s.Paint(printer.Bold, view.Inline(f.Namespace+"/"+f.Name))) + suspendedText(s, f.Suspended)}
 	for _, up := range f.Upstreams {
 		text := view.Inline(up.From)
 		if up.Destination != "" {
@@ -62,6 +65,45 @@ func (f *Source) node(s printer.Style) printer.Node {
 		n.Below = append(n.Below, printer.Node{Text: text, Below: up.nodes(s)})
 	}
 	return n
+}
+
+// suspendedText says that nothing newer comes from there.
+func suspendedText(s printer.Style, suspended bool) string {
+	if !suspended {
+		return ""
+	}
+	return ": " + s.Paint(printer.Yellow, "suspended, so nothing newer is taken")
+}
+
+func (f *Delivery) node(s printer.Style) printer.Node {
+	n := printer.Node{Text: fmt.Sprintf("delivered by %s %s", view.Inline(f.Kind), s.Paint(printer.Bold, view.Inline(f.Namespace+"/"+f.Name)))}
+	switch {
+	case f.Suspended:
+		n.Text += suspendedText(s, true)
+	case f.State != "":
+		n.Text += ": " + view.Inline(f.State)
+	}
+	if f.Revision != "" {
+		n.Below = append(n.Below, printer.Node{Text: "revision  " + view.Inline(f.Revision)})
+	}
+	if f.From != nil {
+		n.Below = append(n.Below, f.From.node(s))
+	}
+	return n
+}
+
+func (f *Origin) node(s printer.Style) printer.Node {
+	text := "from     "
+	if f.Kind != "" {
+		text += " " + view.Inline(f.Kind+" "+f.Namespace+"/"+f.Name) + suspendedText(s, f.Suspended)
+	}
+	if f.URL != "" {
+		text += " " + view.Inline(f.URL)
+	}
+	if f.Path != "" {
+		text += " (" + view.Inline(f.Path) + ")"
+	}
+	return printer.Node{Text: text}
 }
 
 // nodes are the lines about what was fetched.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +34,9 @@ type Deployment struct {
 	color printer.Color
 }
 
+// fluxSourceGroup is the API group of the sources of Flux.
+const fluxSourceGroup = "source.toolkit.fluxcd.io"
+
 // Source is where the bundle of the deployment comes from.
 type Source struct {
 	Kind      string     `json:"kind"`
@@ -42,6 +44,7 @@ type Source struct {
 	Name      string     `json:"name"`
 	Revision  string     `json:"revision,omitempty"` // published now
 	Current   bool       `json:"current"`            // the published revision is applied, so digests and signers are those of it
+	Suspended bool       `json:"suspended,omitempty"`
 	Upstreams []Upstream `json:"upstreams"`
 }
 
@@ -95,7 +98,7 @@ func (c *Climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *S
 		return nil
 	}
 	source := read.(*v1alpha1.BundleSource) //nolint:errcheck,forcetypeassert // the kind makes no other
-	found := &Source{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name}
+	found := &Source{Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: source.Name, Suspended: source.Spec.Suspend}
 	c.settleCurrent(found, d, source.Status.Artifact)
 	recorded := appliedRecord(d).Sources
 	for _, s := range source.Spec.Sources {
@@ -163,34 +166,21 @@ func (c *Climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment
 	ref := d.Spec.SourceRef
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	found := &Source{Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}
-	mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its source %s %s cannot be read: the cluster does not serve that kind", kind.Kind, ref.Name))
+	body := c.readBody(ctx, kind, d.Namespace, ref.Name, "from which it is installed")
+	if body == nil {
 		return found
 	}
-	one, err := c.One(ctx, mapping.Resource, d.Namespace, ref.Name, true)
-	switch {
-	case apierrors.IsNotFound(err):
-		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its source %s %s does not exist, so digests and signer are unknown", kind.Kind, ref.Name))
-		return found
-	case err != nil:
-		c.Unreadable("get", mapping.Resource, d.Namespace, err)
-		return found
-	}
-	text := func(fields ...string) string {
-		value, _, _ := unstructured.NestedString(one.Body.Object, fields...)
-		return value
-	}
+	found.Suspended = isSuspended(body)
 	var artifact *meta.Artifact
-	if revision := text("status", "artifact", "revision"); revision != "" {
-		artifact = &meta.Artifact{Revision: revision, Digest: text("status", "artifact", "digest")}
+	if revision := textOf(body, "status", "artifact", "revision"); revision != "" {
+		artifact = &meta.Artifact{Revision: revision, Digest: textOf(body, "status", "artifact", "digest")}
 	}
 	c.settleCurrent(found, d, artifact)
-	up := Upstream{From: kind.Kind + " " + text("spec", "url")}
-	_, up.Demanded, _ = unstructured.NestedMap(one.Body.Object, "spec", "verify")
+	up := Upstream{From: kind.Kind + " " + textOf(body, "spec", "url")}
+	_, up.Demanded, _ = unstructured.NestedMap(body.Object, "spec", "verify")
 	if found.Current {
 		up.Digest = artifact.Revision
-		up.Signer = verifiedByFlux(one.Body)
+		up.Signer = verifiedByFlux(body)
 	}
 	found.Upstreams = []Upstream{up}
 	return found
@@ -198,13 +188,10 @@ func (c *Climber) fluxSourceOf(ctx context.Context, d *v1alpha1.BundleDeployment
 
 // verifiedByFlux is what the condition SourceVerified of a source of Flux says while it is True.
 func verifiedByFlux(source *unstructured.Unstructured) string {
-	list, _, _ := unstructured.NestedSlice(source.Object, "status", "conditions")
-	for _, item := range list {
-		fields, _ := item.(map[string]any)
-		if fields["type"] == v1alpha1.SourceVerifiedCondition && fields["status"] == string(metav1.ConditionTrue) {
-			message, _ := fields["message"].(string)
-			return message
-		}
+	verified := conditionOf(source, v1alpha1.SourceVerifiedCondition)
+	if verified["status"] != string(metav1.ConditionTrue) {
+		return ""
 	}
-	return ""
+	message, _ := verified["message"].(string)
+	return message
 }

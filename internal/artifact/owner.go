@@ -3,11 +3,11 @@
 package artifact
 
 import (
-	"encoding/hex"
 	"fmt"
 	"path"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -72,19 +72,13 @@ func ParseArchiveName(base string) (identity string, ok bool) {
 }
 
 // IsHexDigest tells whether s is a SHA-256 in lower-case hexadecimal digits.
-func IsHexDigest(s string) bool {
-	if len(s) != 64 || strings.ToLower(s) != s {
-		return false
-	}
-	_, err := hex.DecodeString(s)
-	return err == nil
-}
+func IsHexDigest(s string) bool { return digest.SHA256.Validate(s) == nil }
 
 // ParseDigest returns the hexadecimal digits of "sha256:<hex>".
-func ParseDigest(digest string) (string, error) {
-	digits, ok := strings.CutPrefix(digest, DigestPrefix)
+func ParseDigest(text string) (string, error) {
+	digits, ok := strings.CutPrefix(text, DigestPrefix)
 	if !ok || !IsHexDigest(digits) {
-		return "", fmt.Errorf("digest %.80q is not sha256: and 64 lower-case hexadecimal digits", digest)
+		return "", fmt.Errorf("digest %.80q is not sha256: and 64 lower-case hexadecimal digits", text)
 	}
 	return digits, nil
 }

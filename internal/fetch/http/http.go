@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	digests "github.com/opencontainers/go-digest"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -185,8 +186,8 @@ func (f *Fetcher) download(ctx context.Context, name string, tree *fetch.Tree, k
 	if err != nil {
 		return nil, err
 	}
-	sum, err := fetch.ParseDigest(fmt.Sprintf("sha256:%x", hash.Sum(nil)))
-	return &spooled{File: file, size: size, sum: sum, header: response.Header}, err
+	sum := fetch.Digest{Digest: digests.NewDigest(digests.SHA256, hash)}
+	return &spooled{File: file, size: size, sum: sum, header: response.Header}, nil
 }
 
 // network gives the failures of a transfer their reason, and leaves those of the disk alone.
@@ -210,7 +211,10 @@ func (f *Fetcher) expected(body io.Reader, known string) (io.Reader, error) {
 		return body, nil
 	}
 	resolved, err := fetch.ParseDigest(known)
-	return resolved.Verify(body, unknownSize), err
+	if err != nil {
+		return nil, err
+	}
+	return resolved.Verify(body, unknownSize), nil
 }
 
 // mostSignature bounds a signature file: a bundle with its certificates and log entries has some kilobytes.

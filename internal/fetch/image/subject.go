@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -131,8 +130,8 @@ var noReferrers = []int{
 
 // referrersTag is where registries without the API keep the list: OCI distribution specification, "Referrers tag schema".
 func referrersTag(digest fetch.Digest) string {
-	algorithm, sum, _ := strings.Cut(digest.String(), ":")
-	return algorithm + "-" + sum[:min(len(sum), 64)]
+	sum := digest.Encoded()
+	return digest.Algorithm().String() + "-" + sum[:min(len(sum), 64)]
 }
 
 // referrers collects descriptors of one artifact type.

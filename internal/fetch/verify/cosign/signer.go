@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/sigstore/sigstore-go/pkg/root"
 	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
@@ -54,9 +53,8 @@ func (s signed) artifact(digest fetch.Digest) (sigstore.ArtifactPolicyOption, er
 	if s.payload != nil {
 		return sigstore.WithArtifact(bytes.NewReader(s.payload)), nil
 	}
-	algorithm, sum, _ := strings.Cut(digest.String(), ":")
-	raw, err := hex.DecodeString(sum)
-	return sigstore.WithArtifactDigest(algorithm, raw), err
+	raw, err := hex.DecodeString(digest.Encoded())
+	return sigstore.WithArtifactDigest(digest.Algorithm().String(), raw), err
 }
 
 // parseRoot reads a trusted_root.json; nil for none.

@@ -150,7 +150,7 @@ func (h Runner) Clear(ctx context.Context, id inventory.ID) (gone bool, err erro
 	ref := tenant.RefTo(id, served.Resource)
 	live, err := h.Client.Metadata(ctx, ref)
 	switch {
-	case discovery.IsUnserved(err):
+	case objecterror.NotServed(err):
 		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil

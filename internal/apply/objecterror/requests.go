@@ -10,24 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// missingNamespace tells whether an error says that the object's namespace does
-// not exist.
-func missingNamespace(err error) bool {
+// NotServed tells whether the API server has no such resource, as opposed to no such object or namespace, which its answer
+// names. That holds for all requests: reading, listing and writing.
+func NotServed(err error) bool {
 	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || ByConversionWebhook(err) {
 		return false
 	}
-	return status.Status().Details.Kind == "namespaces"
+	details := status.Status().Details
+	return details == nil || details.Name == ""
 }
-
-// NotServed tells whether the API server has no such resource, as opposed to no
-// such object or namespace.
-func NotServed(err error) bool {
-	return apierrors.IsNotFound(err) && !missingNamespace(err)
-}
-
-// ListNotServed tells whether the API server does not know a kind.
-func ListNotServed(err error) bool { return apierrors.IsNotFound(err) && !ByConversionWebhook(err) }
 
 // ByConversionWebhook tells whether the API server reports a failure of a conversion webhook,
 // whatever the code: that does not concern the one resource. Only the beginning of the

@@ -19,7 +19,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
 // crowd is how many foreign objects a LIST may return for each of ours before
@@ -244,7 +243,7 @@ func Object(ctx context.Context, client *tenant.Client, owner inventory.Owner, i
 func (l looking) object(ctx context.Context, s single) Sighting {
 	object, err := l.client.Metadata(ctx, s.ref)
 	if apierrors.IsNotFound(err) {
-		return Sighting{id: s.id, Unserved: discovery.IsUnserved(err)}
+		return Sighting{id: s.id, Unserved: objecterror.NotServed(err)}
 	}
 	if err != nil {
 		return Sighting{id: s.id, Error: err}

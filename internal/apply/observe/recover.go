@@ -95,7 +95,7 @@ func (r recovery) list(ctx context.Context, ref tenant.Ref, kind schema.GroupVer
 	var entries []inventory.Entry
 	for {
 		page, err := r.client.ListMetadata(ctx, ref, options)
-		if objecterror.ListNotServed(err) || apierrors.IsMethodNotSupported(err) {
+		if objecterror.NotServed(err) || apierrors.IsMethodNotSupported(err) {
 			return entries, nil
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
@@ -102,7 +103,7 @@ func (c controllers) lookUp(ctx context.Context, controller *metav1.OwnerReferen
 	live, err := c.client.Metadata(ctx, ref)
 	var nowhere *tenant.RefError
 	switch {
-	case discovery.IsUnserved(err):
+	case objecterror.NotServed(err):
 		return false, nil
 	case apierrors.IsNotFound(err):
 		return true, nil

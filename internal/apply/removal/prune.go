@@ -18,7 +18,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/storageversion"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
-	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/apply/write"
 )
 
@@ -145,7 +144,7 @@ func (d deleter) delete(ctx context.Context, deletion plan.Deletion) end {
 	for range write.Attempts {
 		gone, err := d.client.Delete(ctx, ref, live.UID, live.ResourceVersion)
 		switch {
-		case discovery.IsUnserved(err):
+		case objecterror.NotServed(err):
 			return end{waiting: notServedNow}
 		case apierrors.IsNotFound(err):
 			return end{gone: true}
@@ -199,7 +198,7 @@ func (d deleter) orphan(ctx context.Context, deletion plan.Deletion, live *unstr
 func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	ref := tenant.RefTo(deletion.ID, deletion.Resource)
 	live, err := d.client.Get(ctx, ref)
-	if discovery.IsUnserved(err) {
+	if objecterror.NotServed(err) {
 		return end{waiting: notServedNow}
 	}
 	if apierrors.IsNotFound(err) {

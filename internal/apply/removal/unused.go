@@ -64,7 +64,7 @@ func (d deleter) users(ctx context.Context, resources tenant.Ref) (inhabitant, e
 		switch {
 		case apierrors.IsForbidden(err):
 			return inhabitant{stays: fmt.Sprintf("the account may not list %s in the cluster to see whether any is left", resources.Resource.GroupResource())}, nil
-		case objecterror.ListNotServed(err):
+		case objecterror.NotServed(err):
 			found.unserved = true
 			return found, nil
 		case objecterror.ByConversionWebhook(err):

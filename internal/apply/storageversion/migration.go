@@ -66,7 +66,7 @@ func (m *migration) run(ctx context.Context) (done bool, err error) {
 		switch {
 		case apierrors.IsResourceExpired(err):
 			return false, nil // the list expired; the next call goes on
-		case objecterror.ListNotServed(err):
+		case objecterror.NotServed(err):
 			return true, nil // so there are no resources
 		case err != nil:
 			return false, err
@@ -92,7 +92,7 @@ func (m *migration) run(ctx context.Context) (done bool, err error) {
 func (m *migration) none(ctx context.Context) (done bool, err error) {
 	page, err := m.Client.ListMetadata(ctx, m.resources, metav1.ListOptions{Limit: 1})
 	switch {
-	case objecterror.ListNotServed(err):
+	case objecterror.NotServed(err):
 		return true, nil
 	case err == nil && len(page.Items) > 0:
 		err = fmt.Errorf("the cluster stores %s still: apply a revision first that stores %s and converts", m.stores, m.storage)

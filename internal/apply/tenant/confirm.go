@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
@@ -54,7 +55,7 @@ func (c *Client) shows(ctx context.Context, kind schema.GroupKind, of Ref) (bool
 func (c *Client) answers(ctx context.Context, of Ref) (bool, error) {
 	_, err := c.Metadata(ctx, of)
 	switch {
-	case discovery.IsUnserved(err), apierrors.IsForbidden(err):
+	case objecterror.NotServed(err), apierrors.IsForbidden(err):
 		return false, nil
 	case err == nil, apierrors.IsNotFound(err):
 		return true, nil

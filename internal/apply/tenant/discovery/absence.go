@@ -5,11 +5,9 @@ package discovery
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -35,17 +33,6 @@ func (e *UnconfirmedError) Error() string {
 func IsUnconfirmed(err error) bool {
 	var unconfirmed *UnconfirmedError
 	return errors.As(err, &unconfirmed)
-}
-
-// IsUnserved tells whether the API server answered that it has no such resource, as opposed to no
-// such object.
-func IsUnserved(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || strings.HasPrefix(err.Error(), "conversion webhook for ") {
-		return false
-	}
-	details := status.Status().Details
-	return details == nil || details.Name == ""
 }
 
 // absences remember missing kinds, and how all kinds were served before.

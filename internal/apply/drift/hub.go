@@ -106,50 +106,50 @@ func (h *Hub) Close() {
 }
 
 // Begin returns what a deployment should read, and does not wake it before End.
-func (h *Hub) Begin(key Key) Findings {
+func (h *Hub) Begin(key Key) (found Findings) {
+	h.with(key, func(sub *subscriber) { found = sub.begin(time.Now()) })
+	return found
+}
+
+// with is for a deployment that has a subscription. A hub that is nil has none.
+func (h *Hub) with(key Key, do func(*subscriber)) {
 	if h == nil {
-		return Findings{}
+		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	sub := h.subs[key]
-	if sub == nil {
-		return Findings{}
+	if sub := h.subs[key]; sub != nil {
+		do(sub)
 	}
-	sub.busy, sub.after = true, false
-	now := time.Now()
-	found := Findings{Watched: true}
-	for item := range sub.drifted {
-		if now.Before(sub.calmUntil(item.id(), item.want.compare(item.got))) {
+}
+
+func (s *subscriber) begin(now time.Time) Findings {
+	s.busy, s.after = true, false
+	found := Findings{}
+	for item := range s.drifted {
+		if now.Before(s.calmUntil(item.id(), item.want.compare(item.got))) {
 			continue
 		}
 		item.told = item.got.state()
 		found.Drifted = append(found.Drifted, item.id())
 	}
-	for _, times := range []map[inventory.ID]time.Time{sub.calm, sub.settle} {
+	for _, times := range []map[inventory.ID]time.Time{s.calm, s.settle} {
 		maps.DeleteFunc(times, func(_ inventory.ID, until time.Time) bool { return !now.Before(until) })
 	}
-	for item := range sub.changed {
+	for item := range s.changed {
 		item.shown = item.got.version
 		found.Changed = append(found.Changed, item.id())
 	}
-	found.Gaps, found.Watched = sub.coverage()
+	found.Gaps, found.Watched = s.coverage()
 	slices.SortFunc(found.Drifted, inventory.ID.Compare)
 	slices.SortFunc(found.Changed, inventory.ID.Compare)
 	return found
 }
 
 // End lets a deployment be woken again, and wakes it for what happened since Begin.
-func (h *Hub) End(key Key) {
-	if h == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	sub := h.subs[key]
-	if sub == nil {
-		return
-	}
+func (h *Hub) End(key Key) { h.with(key, h.finished) }
+
+func (h *Hub) finished(sub *subscriber) {
 	sub.busy = false
 	h.unmet(sub)
 	for item := range sub.drifted {
@@ -161,22 +161,13 @@ func (h *Hub) End(key Key) {
 		sub.after = sub.after || item.got.version > item.shown
 	}
 	if sub.after {
-		h.options.Wake(key, healthPause)
+		h.options.Wake(sub.key, healthPause)
 	}
 }
 
 // Gaps returns the unwatched objects of a deployment, sorted.
-func (h *Hub) Gaps(key Key) []Gap {
-	if h == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	sub := h.subs[key]
-	if sub == nil {
-		return nil
-	}
-	gaps, _ := sub.coverage()
+func (h *Hub) Gaps(key Key) (gaps []Gap) {
+	h.with(key, func(sub *subscriber) { gaps, _ = sub.coverage() })
 	return gaps
 }
 
@@ -256,25 +247,21 @@ func (i *item) update(o *Object) {
 
 // Update records the state in which a write or a read left subscribed objects.
 func (h *Hub) Update(key Key, objects []Object) {
-	if h == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	sub := h.subs[key]
-	if sub == nil {
-		return
-	}
-	for i := range objects {
-		o := &objects[i]
-		for stream := range sub.streams {
-			if stream.key.kind != o.GroupKind() || stream.key.namespace != o.Namespace {
-				continue
-			}
-			if found := stream.find(o.Name, sub); found != nil {
-				found.update(o)
-				h.judge(found)
-			}
+	h.with(key, func(sub *subscriber) {
+		for i := range objects {
+			h.updated(sub, &objects[i])
+		}
+	})
+}
+
+func (h *Hub) updated(sub *subscriber, o *Object) {
+	for stream := range sub.streams {
+		if stream.key.kind != o.GroupKind() || stream.key.namespace != o.Namespace {
+			continue
+		}
+		if found := stream.find(o.Name, sub); found != nil {
+			found.update(o)
+			h.judge(found)
 		}
 	}
 }
@@ -282,11 +269,9 @@ func (h *Hub) Update(key Key, objects []Object) {
 // Completed records that Jobs ran to their end: their deletion is no drift then, and
 // their health is known.
 func (h *Hub) Completed(key Key, jobs map[inventory.ID]bool) {
-	if h == nil || len(jobs) == 0 {
+	if len(jobs) == 0 {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.items(key, func(i *item) {
 		if jobs[i.id()] {
 			i.want.done, i.health = true, false
@@ -297,11 +282,6 @@ func (h *Hub) Completed(key Key, jobs map[inventory.ID]bool) {
 
 // Looked records the objects of a health check.
 func (h *Hub) Looked(key Key, seen map[inventory.ID]health.Sight) {
-	if h == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.items(key, func(i *item) {
 		if sight, found := seen[i.id()]; found && i.health {
 			i.looked = max(i.looked, number(sight.Version), i.got.versionIf(sight.Version == ""))
@@ -321,40 +301,29 @@ func (s sight) versionIf(missing bool) uint64 {
 
 // items calls do for each item of a deployment.
 func (h *Hub) items(key Key, do func(*item)) {
-	if sub := h.subs[key]; sub != nil {
+	h.with(key, func(sub *subscriber) {
 		for stream := range sub.streams {
 			stream.each(sub, do)
 		}
-	}
+	})
 }
 
 // Calm ignores the drift of an object for a while; the deployment is
 // woken afterwards, if the object still drifts. With onlyMoved a change of our
 // fields is reported nevertheless.
 func (h *Hub) Calm(key Key, id inventory.ID, until time.Time, onlyMoved bool) {
-	if h == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	sub := h.subs[key]
-	switch {
-	case sub == nil:
-	case onlyMoved:
-		sub.settle[id] = until
-	default:
-		sub.calm[id] = until
-	}
+	h.with(key, func(sub *subscriber) {
+		if onlyMoved {
+			sub.settle[id] = until
+		} else {
+			sub.calm[id] = until
+		}
+	})
 }
 
 // Adopt returns the inventory with changes that are no drift: the UID and
 // generation of objects of which another client wrote a subresource.
 func (h *Hub) Adopt(key Key, listed inventory.Inventory) inventory.Inventory {
-	if h == nil {
-		return listed
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	var fresh []inventory.Entry
 	h.items(key, func(i *item) {
 		entry, found := listed.Get(i.id())
@@ -371,20 +340,13 @@ func (h *Hub) Adopt(key Key, listed inventory.Inventory) inventory.Inventory {
 
 // Drop ends the subscription of a deployment, and the watches that no other deployment needs.
 func (h *Hub) Drop(key Key) {
-	if h == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	sub := h.subs[key]
-	if sub == nil {
-		return
-	}
-	delete(h.subs, key)
-	for stream := range sub.streams {
-		stream.drop(sub, func(*item) bool { return true })
-		h.release(sub, stream)
-	}
+	h.with(key, func(sub *subscriber) {
+		delete(h.subs, key)
+		for stream := range sub.streams {
+			stream.drop(sub, func(*item) bool { return true })
+			h.release(sub, stream)
+		}
+	})
 }
 
 // Figures of a hub, for metrics.

@@ -3,10 +3,8 @@
 package bundle
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -43,13 +41,13 @@ func chartFlags(cmd *cobra.Command, o *ChartOptions) {
 func (o *ChartOptions) Read(in io.Reader) error {
 	o.values = map[string]any{}
 	for _, file := range o.Files {
-		data, err := readValuesFile(file, in)
+		name, data, err := readFile("--values", file, in, longestValues)
 		if err != nil {
-			return fmt.Errorf("reading --values: %w", err)
+			return err
 		}
 		read, problem := values.Read(data)
 		if problem != "" {
-			return fmt.Errorf("reading --values: %s: %s", file, problem)
+			return fmt.Errorf("reading --values: %s: %s", name, problem)
 		}
 		o.values = values.Over(o.values, read)
 	}
@@ -63,23 +61,6 @@ func (o *ChartOptions) Read(in io.Reader) error {
 
 // longestValues bounds a file with values.
 const longestValues = 4 << 20
-
-// readValuesFile reads a file, or standard input where its name is "-".
-func readValuesFile(file string, in io.Reader) ([]byte, error) {
-	if file != "-" {
-		opened, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
-		in = opened
-	}
-	data, err := io.ReadAll(io.LimitReader(in, longestValues+1))
-	if err == nil && len(data) > longestValues {
-		err = errors.New(file + " is larger than 4 MiB")
-	}
-	return data, err
-}
 
 // Options are those of the format.
 func (o *ChartOptions) Options() helm.Options {

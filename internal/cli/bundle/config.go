@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
 )
@@ -29,23 +27,9 @@ const LongestConfig = 1 << 20
 // readConfig reads the contents of spec.registryV1 from a file, or from standard input when its name is "-". It takes what
 // an API server would take, and nothing that it would drop: all that is wrong is named at once, with its line.
 func readConfig(file string, in io.Reader) (v1alpha1.RegistryV1Options, error) {
-	name := file
-	if file == "-" {
-		name = "standard input"
-	} else {
-		opened, err := os.Open(file)
-		if err != nil {
-			return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config: %w", err)
-		}
-		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
-		in = opened
-	}
-	data, err := io.ReadAll(io.LimitReader(in, LongestConfig+1))
-	switch {
-	case err != nil:
-		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: %w", name, kit.WithoutPath(err))
-	case len(data) > LongestConfig:
-		return v1alpha1.RegistryV1Options{}, fmt.Errorf("reading --config from %s: it is larger than 1 MiB", name)
+	name, data, err := readFile("--config", file, in, LongestConfig)
+	if err != nil {
+		return v1alpha1.RegistryV1Options{}, err
 	}
 	options, err := ParseConfig(data)
 	if err != nil {

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/convert/overlay"
@@ -23,24 +21,10 @@ import (
 // readOverlays reads how a bundle is adapted from a file with a BundleDeployment, or from standard input when its name is
 // "-". ConfigMaps and Secrets of the same file give the values of spec.postBuild.substituteFrom.
 func readOverlays(file string, in io.Reader) (overlay.Options, error) {
-	name := file
-	if file == "-" {
-		name = "standard input"
-	} else {
-		opened, err := os.Open(file)
-		if err != nil {
-			return overlay.Options{}, fmt.Errorf("reading --overlays: %w", err)
-		}
-		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
-		in = opened
-	}
 	limits := convert.DefaultLimits()
-	data, err := io.ReadAll(io.LimitReader(in, limits.FileBytes+1))
-	switch {
-	case err != nil:
-		return overlay.Options{}, fmt.Errorf("reading --overlays from %s: %w", name, kit.WithoutPath(err))
-	case int64(len(data)) > limits.FileBytes:
-		return overlay.Options{}, fmt.Errorf("reading --overlays from %s: it is larger than %d bytes", name, limits.FileBytes)
+	name, data, err := readFile("--overlays", file, in, limits.FileBytes)
+	if err != nil {
+		return overlay.Options{}, err
 	}
 	options, err := parseOverlays(name, data, limits)
 	if err != nil {

@@ -87,7 +87,7 @@ func TestF19WebhookDown(t *testing.T) {
 // message is reported with the object.
 func TestF6DeniedByPolicy(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	policies := w.Admin.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	bindings := w.Admin.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	meta := metav1.ObjectMeta{Name: w.Namespace}
@@ -182,12 +182,12 @@ spec: {policyName: NS, matchResources: {namespaceSelector: {matchLabels: {kubern
 		}
 		return nil
 	})
-	w.MustApply(twoMaps)
-	if p := w.Plan(w.Objects(twoMaps)); !p.Quiet() {
+	w.MustApply(workspace.TwoMaps)
+	if p := w.Plan(w.Objects(workspace.TwoMaps)); !p.Quiet() {
 		t.Errorf("right after the install: %s", p.Summary())
 	}
 	// The policy added a label to the second map; the next revision sets it differently.
-	next := strings.NewReplacer("tier: a", "tier: b", "size: big", "size: small", "{name: two}", "{name: two, labels: {tier: c}}").Replace(twoMaps)
+	next := strings.NewReplacer("tier: a", "tier: b", "size: big", "size: small", "{name: two}", "{name: two, labels: {tier: c}}").Replace(workspace.TwoMaps)
 	w.MustApply(next)
 	if p := w.Plan(w.Objects(next)); !p.Quiet() || p.Count(plan.Unchanged) != 2 {
 		t.Errorf("after an upgrade: %s", p.Summary())

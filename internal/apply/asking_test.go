@@ -23,6 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
 // authority is an API server of which only the authorization answers.
@@ -176,7 +177,7 @@ func TestPreflightOfIncompleteRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := tc.authority
-			found := preflightAt(t, a, twoMaps)
+			found := preflightAt(t, a, workspace.TwoMaps)
 			if tc.lacks == "" && len(found) > 0 || tc.lacks != "" && (len(found) != 1 || !strings.Contains(found[0].Message, ": "+tc.lacks)) {
 				t.Errorf("%s: got %v", tc.reason, found)
 			}

@@ -17,18 +17,6 @@ import (
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
-const twoMaps = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: one, labels: {tier: a}}
-data: {colour: blue, size: big}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: two}
-data: {colour: red}
-`
-
 // verbs are the actions of the plan for each object.
 func verbs(p plan.Plan) map[string]plan.Verb {
 	found := map[string]plan.Verb{}
@@ -51,7 +39,7 @@ func (w *world) data(name string) map[string]string {
 // does not affect the other object.
 func TestF26Drift(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	tests := map[string]struct {
 		reason string
 		drift  func()
@@ -108,14 +96,14 @@ func TestF26Drift(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.drift()
 			want := map[string]plan.Verb{"one": tc.want, "two": plan.Unchanged}
-			if diff := cmp.Diff(want, verbs(w.Plan(w.Objects(twoMaps)))); diff != "" {
+			if diff := cmp.Diff(want, verbs(w.Plan(w.Objects(workspace.TwoMaps)))); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			w.MustApply(twoMaps)
+			w.MustApply(workspace.TwoMaps)
 			if diff := cmp.Diff(map[string]string{"colour": "blue", "size": "big"}, w.data("one")); diff != "" {
 				t.Errorf("not repaired (-want +got):\n%s", diff)
 			}
-			if p := w.Plan(w.Objects(twoMaps)); !p.Quiet() {
+			if p := w.Plan(w.Objects(workspace.TwoMaps)); !p.Quiet() {
 				t.Errorf("after the repair: %s", p.Summary())
 			}
 		})
@@ -171,12 +159,12 @@ func TestF25Autoscaler(t *testing.T) {
 // other manager is named; there is no conflict between field managers.
 func TestF25ForeignManager(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	w.Patch(types.ApplyPatchType, "one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"theirs":"1"}}`, "gitops-of-others")
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	before := w.data("one")
 
-	wanting := strings.ReplaceAll(twoMaps, "size: big", "size: big, theirs: ours")
+	wanting := strings.ReplaceAll(workspace.TwoMaps, "size: big", "size: big, theirs: ours")
 	result := w.Apply(wanting)
 	errs := result.Errors()
 	if len(errs) != 1 || result.Count(apply.Conflict) != 1 {
@@ -196,15 +184,15 @@ func TestF25ForeignManager(t *testing.T) {
 // took since, when the previous revision is at hand.
 func TestF25UpgradeTakesOwnFieldsBack(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
-	next := strings.ReplaceAll(twoMaps, "colour: blue", "colour: violet")
+	next := strings.ReplaceAll(workspace.TwoMaps, "colour: blue", "colour: violet")
 
 	if result := w.ApplyObjects(w.Objects(next), apply.Options{}); result.Count(apply.Conflict) != 1 {
 		t.Errorf("without the previous revision: %v, want a conflict", workspace.Kinds(result))
 	}
 	previous := map[inventory.ID]*unstructured.Unstructured{}
-	for _, object := range w.Objects(twoMaps) {
+	for _, object := range w.Objects(workspace.TwoMaps) {
 		object.SetNamespace(w.Namespace)
 		previous[inventory.IDOf(object)] = object
 	}

@@ -114,7 +114,7 @@ func TestOrphanEverything(t *testing.T) {
 // A single object is kept by its annotation, whichever client set it.
 func TestKeptByAnnotation(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(strings.Replace(twoMaps, "{name: two}", `{name: two, annotations: {satchel.dev/deletion-policy: Orphan}}`, 1))
+	w.MustApply(strings.Replace(workspace.TwoMaps, "{name: two}", `{name: two, annotations: {satchel.dev/deletion-policy: Orphan}}`, 1))
 	notes := w.end(pruning.Policy{})
 	_, err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Get(t.Context(), "one", metav1.GetOptions{})
 	if w.data("two") == nil || !apierrors.IsNotFound(err) || len(notes) != 1 || !strings.Contains(notes[0], "is kept") {

@@ -66,17 +66,17 @@ func (w *world) applyIgnoring(manifests string, ignore ignore.Rules) apply.Resul
 func TestF25IgnoredFieldsAreOthers(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	ignore := w.ignoring("/data/colour")
-	w.applyIgnoring(twoMaps, ignore)
+	w.applyIgnoring(workspace.TwoMaps, ignore)
 	if diff := cmp.Diff(map[string]string{"colour": "blue", "size": "big"}, w.data("one")); diff != "" {
 		t.Fatalf("on creation (-want +got):\n%s", diff)
 	}
 	steps := []struct{ reason, patch, manifests, colour, size string }{
-		{"our own later value does not replace the first one", "", strings.ReplaceAll(twoMaps, "blue", "violet"), "blue", "big"},
-		{"a value of another client survives", `{"data":{"colour":"green"}}`, twoMaps, "green", "big"},
-		{"also when the rest changes", "", strings.ReplaceAll(twoMaps, "big", "small"), "green", "small"},
-		{"also when the rest drifts", `{"data":{"size":"huge"}}`, strings.ReplaceAll(twoMaps, "big", "small"), "green", "small"},
-		{"that it was removed survives as well", `{"data":{"colour":null}}`, twoMaps, "", "big"},
-		{"also when all managed fields are stripped", `{"metadata":{"managedFields":[{}]},"data":{"colour":"red"}}`, twoMaps, "red", "big"},
+		{"our own later value does not replace the first one", "", strings.ReplaceAll(workspace.TwoMaps, "blue", "violet"), "blue", "big"},
+		{"a value of another client survives", `{"data":{"colour":"green"}}`, workspace.TwoMaps, "green", "big"},
+		{"also when the rest changes", "", strings.ReplaceAll(workspace.TwoMaps, "big", "small"), "green", "small"},
+		{"also when the rest drifts", `{"data":{"size":"huge"}}`, strings.ReplaceAll(workspace.TwoMaps, "big", "small"), "green", "small"},
+		{"that it was removed survives as well", `{"data":{"colour":null}}`, workspace.TwoMaps, "", "big"},
+		{"also when all managed fields are stripped", `{"metadata":{"managedFields":[{}]},"data":{"colour":"red"}}`, workspace.TwoMaps, "red", "big"},
 	}
 	for _, step := range steps {
 		if step.patch != "" {
@@ -127,8 +127,8 @@ func (w *world) patchDeployment(kind types.PatchType, patch []byte) {
 // Each differing field is named, with the manager that changed it.
 func TestExplain(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(scaled + "---" + twoMaps)
-	web, one := w.desired(scaled)[0], w.desired(twoMaps)[0]
+	w.MustApply(scaled + "---" + workspace.TwoMaps)
+	web, one := w.desired(scaled)[0], w.desired(workspace.TwoMaps)[0]
 	steps := []struct {
 		reason string
 		change func()
@@ -139,14 +139,14 @@ func TestExplain(t *testing.T) {
 		{"a value", func() { w.Patch(types.MergePatchType, "one", `{"data":{"colour":"green"}}`, "kubectl-edit") }, one, `: .data.colour changed by "kubectl-edit"`},
 		{"and another", func() { w.Patch(types.MergePatchType, "one", `{"data":{"size":"small"}}`, "other") }, one, `: .data.colour, .data.size changed by "kubectl-edit", "other"`},
 		{"removed", func() {
-			w.MustApply(scaled + "---" + twoMaps)
+			w.MustApply(scaled + "---" + workspace.TwoMaps)
 			w.Patch(types.MergePatchType, "one", `{"data":{"size":null}}`, "other")
 		}, one, `: .data.size removed`},
 		{"stripped", func() { w.Patch(types.MergePatchType, "one", `{"metadata":{"managedFields":[{}]}}`, "other") }, one, `: its managed fields were removed`},
 		{"gone", func() { w.delete("one") }, one, ` was deleted`},
 		{"scaled", func() { w.Scale("2", "kubectl-scale") }, web, `: .spec.replicas changed by "kubectl-scale"`},
 		{"in a list", func() {
-			w.MustApply(scaled + "---" + twoMaps)
+			w.MustApply(scaled + "---" + workspace.TwoMaps)
 			w.patchDeployment(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"x"}]`))
 		}, web, `: .spec.template.spec.containers[name="web"].image changed by "tests"`},
 	}

@@ -86,7 +86,7 @@ func TestT13Forged(t *testing.T) {
 		t.Fatal("the plan does not list the object")
 	}
 	w.refusedWith(oneMap, violation.Collision, "never applied it")
-	pruned := w.prune(twoMaps[strings.Index(twoMaps, "---\n")+4:])
+	pruned := w.prune(workspace.TwoMaps[strings.Index(workspace.TwoMaps, "---\n")+4:])
 	if pruned.Deleted != 0 || w.data("one") == nil {
 		t.Errorf("an object that was never ours was pruned: %+v", pruned)
 	}
@@ -95,15 +95,15 @@ func TestT13Forged(t *testing.T) {
 // An apply that was killed between the write and its record is continued.
 func TestF4KilledBeforeRecord(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	p := w.Plan(w.Objects(twoMaps))
+	p := w.Plan(w.Objects(workspace.TwoMaps))
 	if _, err := apply.Apply(t.Context(), w.Client, p, apply.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	w.Inventory = p.Inventory // stored before the apply; its result was lost
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	w.Inventory = inventory.Inventory{} // even that was lost
-	w.MustApply(twoMaps)
-	if p := w.Plan(w.Objects(twoMaps)); !p.Quiet() {
+	w.MustApply(workspace.TwoMaps)
+	if p := w.Plan(w.Objects(workspace.TwoMaps)); !p.Quiet() {
 		t.Error(p.Summary())
 	}
 }
@@ -111,7 +111,7 @@ func TestF4KilledBeforeRecord(t *testing.T) {
 // Objects of an apply that died are pruned when the next revision does not contain them.
 func TestF4NoOrphanOfADeadApply(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	p := w.Plan(w.Objects(twoMaps))
+	p := w.Plan(w.Objects(workspace.TwoMaps))
 	if _, err := apply.Apply(t.Context(), w.Client, p, apply.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func (w *world) prune(manifests string) removal.Pruned {
 // after the plan, and that another client recreated.
 func TestT13PruneSparesOthers(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	p := w.Plan(w.Objects(oneMap))
 	if p.Deletions() != 1 {
 		t.Fatalf("plan: %s, want one deletion", p.Summary())

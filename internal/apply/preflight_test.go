@@ -143,12 +143,12 @@ func TestPreflightOfTheEmptyName(t *testing.T) {
 // for its objects could not be removed.
 func TestPreflightOfARepair(t *testing.T) {
 	w := newWorld(t, workspace.Rule("", "configmaps", "get,list,patch,create"))
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	w.Patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
-	if said := w.preflight(twoMaps); said != "" {
+	if said := w.preflight(workspace.TwoMaps); said != "" {
 		t.Errorf("the repair is refused: %s", said)
 	}
-	for name, manifests := range map[string]string{"a change": strings.ReplaceAll(twoMaps, "red", "blue"), "a prune": strings.Split(twoMaps, "\n---\n")[0]} {
+	for name, manifests := range map[string]string{"a change": strings.ReplaceAll(workspace.TwoMaps, "red", "blue"), "a prune": strings.Split(workspace.TwoMaps, "\n---\n")[0]} {
 		if said := w.preflight(manifests); !strings.Contains(said, `: delete configmaps (one, two): `) {
 			t.Errorf("%s: got: %s", name, said)
 		}

@@ -56,7 +56,7 @@ data: {colour: blue}
 // without owner, and leave the inventory.
 func TestReleasedInsteadOfPruned(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	stages := w.planPruning(oneMap, pruning.Policy{Disabled: true}).Prune
 	pruned, err := removal.Prune(t.Context(), w.Client, w.Owner, stages, removal.Options{})
 	if err != nil {

@@ -231,7 +231,7 @@ func TestCreateNamespace(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.GrantCluster("installer", workspace.Rule("*", "*", "*"))
 	own := w.own()
-	observing := observe.Request{Owner: w.Owner, Desired: w.Objects(twoMaps), InstallNamespace: own, CreateNamespace: true}
+	observing := observe.Request{Owner: w.Owner, Desired: w.Objects(workspace.TwoMaps), InstallNamespace: own, CreateNamespace: true}
 	in, err := observe.Cluster(t.Context(), w.Client, observing)
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestCreateNamespace(t *testing.T) {
 // objects are named.
 func TestF22RightsLost(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	bindings := w.Admin.RbacV1().RoleBindings(w.Namespace)
 	if err := bindings.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)

@@ -380,7 +380,7 @@ func TestFactsOfAuthorization(t *testing.T) {
 		}},
 	})
 	configMap := func(name string) error {
-		object := w.Objects(twoMaps)[0]
+		object := w.Objects(workspace.TwoMaps)[0]
 		object.SetName(name)
 		object.SetNamespace(w.Namespace)
 		_, err := w.Client.Apply(t.Context(), tenantRef("configmaps", w.Namespace, name), object, applyAs)

@@ -52,7 +52,7 @@ func TestT5MissingPermissions(t *testing.T) {
 func TestT5OutsideOfTheNamespace(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	b := controlplane.NewNamespace(t, w.ControlPlane)
-	bundle := twoMaps + `
+	bundle := workspace.TwoMaps + `
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -187,15 +187,15 @@ the account may not grant permissions that it cannot be shown to hold, in namesp
 func TestDryRunOfAnUpgrade(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	before := w.Client.Requests()
-	p := w.Plan(w.Objects(twoMaps))
+	p := w.Plan(w.Objects(workspace.TwoMaps))
 	if _, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Client.Requests() - before; got > 2 {
 		t.Errorf("%d requests before a first install, want the LIST and the look at the namespace", got)
 	}
-	w.MustApply(twoMaps)
-	next := strings.ReplaceAll(twoMaps, "colour: red", `"not a key": x`)
+	w.MustApply(workspace.TwoMaps)
+	next := strings.ReplaceAll(workspace.TwoMaps, "colour: red", `"not a key": x`)
 	p = w.Plan(w.Objects(strings.ReplaceAll(next, "size: big", "size: small")))
 	check, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{})
 	if err != nil {
@@ -208,7 +208,7 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 		t.Error("a dry run wrote")
 	}
 	w.Patch("application/merge-patch+json", "one", `{"data":{"colour":"green"}}`, "kubectl-edit")
-	if check, err = dryrun.Run(t.Context(), w.Client, w.Plan(w.Objects(twoMaps)), dryrun.Options{}); err != nil || check.Passed > 0 {
+	if check, err = dryrun.Run(t.Context(), w.Client, w.Plan(w.Objects(workspace.TwoMaps)), dryrun.Options{}); err != nil || check.Passed > 0 {
 		t.Errorf("got %+v, %v: a repair is tried first", check, err)
 	}
 }
@@ -217,8 +217,8 @@ func TestDryRunOfAnUpgrade(t *testing.T) {
 func TestDryRunUnknown(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.GrantCluster("installer", workspace.Rule("*", "*", "*"))
-	w.MustApply(twoMaps)
-	bundle := w.widgets() + "\n---\n" + twoMaps + `
+	w.MustApply(workspace.TwoMaps)
+	bundle := w.widgets() + "\n---\n" + workspace.TwoMaps + `
 ---
 apiVersion: v1
 kind: Namespace
@@ -246,7 +246,7 @@ metadata: {name: inside, namespace: NS-new}
 // is named; it is deleted when the permission is granted.
 func TestF6DeniedPrune(t *testing.T) {
 	w := newWorld(t, workspace.Rule("", "configmaps", "get,list,patch,create"))
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	pruned := w.prune(oneMap)
 	if len(pruned.Denied) != 1 || !strings.Contains(pruned.Denied[0].Error(), "ConfigMap "+w.Namespace+"/two: ") || pruned.Complete() {
 		t.Fatalf("got %+v", pruned)
@@ -263,8 +263,8 @@ func TestF6DeniedPrune(t *testing.T) {
 // For an account that may not list, objects are read by single GETs.
 func TestObserveWithoutList(t *testing.T) {
 	w := newWorld(t, workspace.Rule("", "configmaps", "get,patch,create"))
-	w.MustApply(twoMaps)
-	if p := w.Plan(w.Objects(twoMaps)); p.Count(plan.Unchanged) != 2 {
+	w.MustApply(workspace.TwoMaps)
+	if p := w.Plan(w.Objects(workspace.TwoMaps)); p.Count(plan.Unchanged) != 2 {
 		t.Error(p.Summary())
 	}
 }

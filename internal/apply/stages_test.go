@@ -150,7 +150,7 @@ func asText(t *testing.T, object *unstructured.Unstructured) string {
 func TestViolationsAllAtOnce(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.Patch("application/apply-patch+yaml", "one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"b"}}`, "helm")
-	objects := w.Objects(twoMaps + `
+	objects := w.Objects(workspace.TwoMaps + `
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -206,7 +206,7 @@ metadata: {name: elsewhere, namespace: NS-nowhere}
 // An empty render is refused and prunes nothing.
 func TestEmptyRender(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	p := w.Plan(nil)
 	if len(p.Violations) != 1 || p.Violations[0].Rule != violation.EmptyRender || len(p.Prune) != 0 {
 		t.Errorf("got violations %v and %d stages to prune", p.Violations, len(p.Prune))

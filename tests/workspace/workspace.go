@@ -220,6 +220,19 @@ func (w *Workspace) ApplyObjects(objects []*unstructured.Unstructured, o apply.O
 	return result
 }
 
+// TwoMaps are the manifests of two ConfigMaps, one and two.
+const TwoMaps = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one, labels: {tier: a}}
+data: {colour: blue, size: big}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two}
+data: {colour: red}
+`
+
 // MustApply applies and expects everything to be applied.
 func (w *Workspace) MustApply(manifests string) apply.Result {
 	w.T.Helper()

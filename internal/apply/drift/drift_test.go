@@ -25,18 +25,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(controlplane.RunMain(m)) }
 
-const twoMaps = `
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: one, labels: {tier: a}}
-data: {colour: blue, size: big}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: two}
-data: {colour: red}
-`
-
 const scaled = `
 apiVersion: apps/v1
 kind: Deployment
@@ -134,7 +122,7 @@ func (d *watched) remove(name string) {
 // Every kind of drift is reported, and our own repair is not.
 func TestF26WatchTellsDrift(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d := watch(w, drift.Options{})
 	d.open()
 	damages := map[string]func(){
@@ -146,7 +134,7 @@ func TestF26WatchTellsDrift(t *testing.T) {
 		},
 		"deleted":     func() { d.remove("one") },
 		"annotated":   func() { w.Patch(types.MergePatchType, "one", `{"metadata":{"annotations":{"a":"b"}}}`, "other") },
-		"taken twice": func() { d.remove("one"); w.MustApply(twoMaps); d.remove("one") },
+		"taken twice": func() { d.remove("one"); w.MustApply(workspace.TwoMaps); d.remove("one") },
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +145,7 @@ func TestF26WatchTellsDrift(t *testing.T) {
 				t.Error("the deployment was not woken")
 			}
 			d.hub.Begin(d.key)
-			w.MustApply(twoMaps)
+			w.MustApply(workspace.TwoMaps)
 			d.subscribe()
 			d.hub.End(d.key)
 			d.drifted()
@@ -167,7 +155,7 @@ func TestF26WatchTellsDrift(t *testing.T) {
 			if got := d.wakes(); got != settled+1 {
 				t.Errorf("woken %d times for a repair of ours, want 0", got-settled-1)
 			}
-			w.MustApply(twoMaps)
+			w.MustApply(workspace.TwoMaps)
 			d.subscribe()
 			d.drifted()
 		})
@@ -212,7 +200,7 @@ func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
 // A watch without permission is reported as a gap, and opened when the permission is granted.
 func TestT5WatchNeedsRights(t *testing.T) {
 	w := workspace.New(t, workspace.Rule("", "configmaps", "get,patch,create,delete"))
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d := watch(w, drift.Options{})
 	workspace.Eventually(t, "the gap is told", func() error {
 		found := d.findings()
@@ -247,7 +235,7 @@ func TestT5WatchEndsWithTheRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := workspace.New(t, workspace.Everything...)
-			w.MustApply(twoMaps)
+			w.MustApply(workspace.TwoMaps)
 			d := watch(w, drift.Options{Lifetime: 2 * time.Second})
 			d.open()
 			take(w)
@@ -265,18 +253,18 @@ func TestT5WatchEndsWithTheRights(t *testing.T) {
 // to list again.
 func TestWatchGoesOn(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d := watch(w, drift.Options{Lifetime: time.Second})
 	d.open()
 	for i := range 6 {
 		w.Patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"green-%d"}}`, i), "kubectl-edit")
 		d.drifted("one")
-		w.MustApply(twoMaps)
+		w.MustApply(workspace.TwoMaps)
 		d.subscribe()
 		d.drifted()
 		time.Sleep(300 * time.Millisecond) // the watch ends now and then
 	}
-	more := twoMaps + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\ndata: {colour: red}\n"
+	more := workspace.TwoMaps + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\ndata: {colour: red}\n"
 	w.MustApply(more)
 	w.Patch(types.MergePatchType, "three", `{"data":{"colour":"green"}}`, "kubectl-edit") // before anybody subscribes
 	d.subscribe()
@@ -286,7 +274,7 @@ func TestWatchGoesOn(t *testing.T) {
 // No more watches are open than the limit; an ended one makes room.
 func TestWatchLimit(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
-	w.MustApply(twoMaps + "---" + scaled)
+	w.MustApply(workspace.TwoMaps + "---" + scaled)
 	d := watch(w, drift.Options{Limit: 4}) // one for an account
 	workspace.Eventually(t, "one of two is watched", func() error {
 		if found := d.findings(); len(found.Gaps) != 1 || d.hub.Figures().Open != 1 || !strings.Contains(found.Gaps[0].Why, "--watch-limit") {
@@ -303,7 +291,7 @@ func TestWatchLimit(t *testing.T) {
 // Watches that no deployment needs leave nothing behind.
 func TestWatchLeavesNothing(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
-	w.MustApply(twoMaps + "---" + scaled)
+	w.MustApply(workspace.TwoMaps + "---" + scaled)
 	before := runtime.NumGoroutine()
 	d := watch(w, drift.Options{})
 	d.open()

@@ -53,13 +53,13 @@ const thirdMap = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: three}\
 // objects the watch is for.
 func TestExpectedObjectsAreNotListed(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d := watch(w, drift.Options{Relist: 10 * time.Millisecond})
 	d.open()
 	mark := w.AuditMark()
 	d.hub.Begin(d.key)
 	d.expect(d.key, "three")
-	w.MustApply(twoMaps + thirdMap)
+	w.MustApply(workspace.TwoMaps + thirdMap)
 	w.Patch(types.MergePatchType, "three", `{"data":{"colour":"green"}}`, "kubectl-edit") // before anybody subscribes
 	d.subscribe()
 	d.hub.End(d.key)
@@ -67,7 +67,7 @@ func TestExpectedObjectsAreNotListed(t *testing.T) {
 	if lists := d.watchLists(mark); lists != 0 {
 		t.Errorf("%d lists, want none", lists)
 	}
-	w.MustApply(twoMaps + thirdMap)
+	w.MustApply(workspace.TwoMaps + thirdMap)
 	d.subscribe()
 	d.drifted()
 }
@@ -75,7 +75,7 @@ func TestExpectedObjectsAreNotListed(t *testing.T) {
 // Expected objects that are never created leave nothing behind.
 func TestExpectedInVain(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d := watch(w, drift.Options{})
 	d.open()
 	before, other := d.hub.Figures(), types.NamespacedName{Namespace: w.Namespace, Name: "other"}
@@ -105,7 +105,7 @@ func TestExpectedInVain(t *testing.T) {
 // Several requests for a list at about the same time share one.
 func TestListsAreShared(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d := watch(w, drift.Options{Relist: time.Second})
 	d.open()
 	names := []string{}
@@ -126,7 +126,7 @@ func TestListsAreShared(t *testing.T) {
 		})
 		w.Patch(types.MergePatchType, "one", fmt.Sprintf(`{"data":{"colour":"%d"}}`, i), "kubectl-edit")
 		d.drifted("one") // the watch goes on, and takes time
-		w.MustApply(twoMaps)
+		w.MustApply(workspace.TwoMaps)
 		d.subscribe()
 		d.drifted()
 	}

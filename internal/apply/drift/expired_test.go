@@ -69,7 +69,7 @@ func TestWatchListsAgainAfterExpiry(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
 	w.ControlPlane.RequireControl(t)
 	g := gated(w)
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d := watch(w, drift.Options{})
 	d.open()
 	shut := make(chan struct{})
@@ -102,7 +102,7 @@ func TestWatchListsAgainAfterExpiry(t *testing.T) {
 		t.Error("nothing was listed: the API server remembered all, and the test proves nothing")
 	}
 	d.open()
-	w.MustApply(twoMaps)
+	w.MustApply(workspace.TwoMaps)
 	d.subscribe()
 	d.drifted()
 	listed = g.lists.Load()

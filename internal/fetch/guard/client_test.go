@@ -11,10 +11,10 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/canary"
 )
 
 // local permits what a test server needs.
@@ -23,26 +23,6 @@ func local() AddressPolicy {
 		Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 		InsecureHosts: []string{"127.0.0.1"},
 	}
-}
-
-// canary is a server that must not be reached.
-func canary(t *testing.T) *httptest.Server {
-	t.Helper()
-	var hits atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			hits.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(func() {
-		server.Close()
-		if n := hits.Load(); n > 0 {
-			t.Errorf("%d connections reached the canary", n)
-		}
-	})
-	return server
 }
 
 func get(t *testing.T, client *http.Client, url string) (string, error) {
@@ -58,7 +38,7 @@ func get(t *testing.T, client *http.Client, url string) (string, error) {
 }
 
 func TestT14LoopbackIsDeniedInTheDialer(t *testing.T) {
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(canary(t).URL, "http://"))
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(canary.Serve(t).URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +58,7 @@ func TestT14LoopbackIsDeniedInTheDialer(t *testing.T) {
 }
 
 func TestM12RedirectToADeniedAddress(t *testing.T) {
-	forbidden := canary(t)
+	forbidden := canary.Serve(t)
 	server := httptest.NewServer(http.RedirectHandler(
 		strings.Replace(forbidden.URL, "127.0.0.1", "127.0.0.2", 1), http.StatusFound))
 	t.Cleanup(server.Close)
@@ -92,7 +72,7 @@ func TestM12RedirectToADeniedAddress(t *testing.T) {
 }
 
 func TestM12NoProxyFromEnvironment(t *testing.T) {
-	proxy := canary(t)
+	proxy := canary.Serve(t)
 	t.Setenv("HTTP_PROXY", proxy.URL)
 	t.Setenv("http_proxy", proxy.URL)
 	policy := AddressPolicy{InsecureHosts: []string{"satchel.invalid"}}
@@ -102,7 +82,7 @@ func TestM12NoProxyFromEnvironment(t *testing.T) {
 }
 
 func TestT15PlainHTTPOnlyToListedHosts(t *testing.T) {
-	server := canary(t)
+	server := canary.Serve(t)
 	policy := local()
 	policy.InsecureHosts = []string{"127.0.0.1:1"}
 	if _, err := get(t, policy.HTTPClient(fetch.DefaultLimits()), server.URL); fetch.ReasonOf(err) != fetch.Refused {
@@ -180,7 +160,7 @@ func TestM20Redirects(t *testing.T) {
 }
 
 func TestM20HTTPSNeverBecomesHTTP(t *testing.T) {
-	plain := canary(t)
+	plain := canary.Serve(t)
 	server := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusFound))
 	t.Cleanup(server.Close)
 	client := trusting(server, fetch.DefaultLimits())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/canary"
 )
 
 // cluster has an API server with a Service and another name, and an artifact server that listens everywhere.
@@ -118,7 +119,7 @@ func TestT14AddressesOfTheCluster(t *testing.T) {
 
 // TestT14ProtectedInTheDialer connects for real, also by a name and after a redirect.
 func TestT14ProtectedInTheDialer(t *testing.T) {
-	forbidden := canary(t)
+	forbidden := canary.Serve(t)
 	target, err := url.Parse(forbidden.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/canary"
 )
 
 // names is a DNS server that changes its answers between queries.
@@ -108,7 +109,7 @@ func resource(name dnsmessage.Name, kind dnsmessage.Type, body dnsmessage.Resour
 
 // TestM12NamesOfDeniedAddresses asks for names that lead to this machine, in each form of an answer.
 func TestM12NamesOfDeniedAddresses(t *testing.T) {
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(canary(t).URL, "http://"))
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(canary.Serve(t).URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestM12NamesOfDeniedAddresses(t *testing.T) {
 
 // TestM12Rebinding has a name that leads to a server that may be reached until it was asked for, and then to this machine.
 func TestM12Rebinding(t *testing.T) {
-	_, port, err := net.SplitHostPort(strings.TrimPrefix(canary(t).URL, "http://"))
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(canary.Serve(t).URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,27 +20,8 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
+	"github.com/satchel-dev/satchel/tests/canary"
 )
-
-// canary is a server on 127.0.0.1 that must not be reached.
-func canary(t *testing.T) string {
-	t.Helper()
-	var hits atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			hits.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(func() {
-		server.Close()
-		if n := hits.Load(); n > 0 {
-			t.Errorf("%d connections reached the canary", n)
-		}
-	})
-	return strings.TrimPrefix(server.URL, "http://127.0.0.1:")
-}
 
 // elsewhere serves on 127.0.0.2, the only address that its client may reach.
 func elsewhere(t *testing.T, handler http.HandlerFunc) (host string, o Options) {
@@ -62,7 +43,7 @@ func elsewhere(t *testing.T, handler http.HandlerFunc) (host string, o Options) 
 }
 
 func TestM12TokenServers(t *testing.T) {
-	port := canary(t)
+	port := strings.TrimPrefix(canary.Serve(t).URL, "http://127.0.0.1:")
 	cases := map[string]struct{ reason, realm string }{
 		"Name":      {"a name that resolves to loopback", "http://localhost:" + port + "/token"},
 		"Address":   {"the address itself", "http://127.0.0.1:" + port + "/token"},
@@ -114,7 +95,7 @@ func TestM12TokenServers(t *testing.T) {
 }
 
 func TestM12RedirectedBlobs(t *testing.T) {
-	port := canary(t)
+	port := strings.TrimPrefix(canary.Serve(t).URL, "http://127.0.0.1:")
 	u := small(t)
 	push(t, u.host+"/b:v1", imageOf(t, layer(t, "a", "1")))
 	var target string
@@ -190,7 +171,7 @@ func TestT15NoPlainHTTPUnlessInsecure(t *testing.T) {
 // TestT15InsecureOnlyForListedHosts: what a tenant writes changes nothing for a host that the cluster does not list, also
 // where a listed one leads there.
 func TestT15InsecureOnlyForListedHosts(t *testing.T) {
-	port := canary(t)
+	port := strings.TrimPrefix(canary.Serve(t).URL, "http://127.0.0.1:")
 	client := guard.AddressPolicy{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, InsecureHosts: []string{"127.0.0.2", "127.0.0.1:1", "other.localhost", "registry.localhost:5000"},
 	}.HTTPClient(fetch.DefaultLimits())
@@ -258,7 +239,7 @@ func TestS2LayersAreStreamed(t *testing.T) {
 }
 
 func TestT14References(t *testing.T) {
-	port := canary(t)
+	port := strings.TrimPrefix(canary.Serve(t).URL, "http://127.0.0.1:")
 	client := guard.AddressPolicy{InsecureHosts: []string{"localhost", "127.0.0.1", "[::ffff:127.0.0.1]", "2130706433", "0177.0.0.1"}}.
 		HTTPClient(fetch.DefaultLimits())
 	t.Cleanup(client.CloseIdleConnections)

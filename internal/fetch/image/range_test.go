@@ -19,6 +19,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/versions"
+	"github.com/satchel-dev/satchel/tests/canary"
 )
 
 func ranged(ref, semver string) Options {
@@ -156,7 +157,7 @@ func TestM22RangeOverManyVersions(t *testing.T) {
 }
 
 func TestM12ListsThatLeadElsewhere(t *testing.T) {
-	port := canary(t)
+	port := strings.TrimPrefix(canary.Serve(t).URL, "http://127.0.0.1:")
 	for _, link := range []string{
 		"http://localhost:" + port + "/v2/b/tags/list?n=1", "//127.0.0.1:" + port + "/v2/b/tags/list?n=1",
 		"http://169.254.169.254/latest", "http://user@127.0.0.1:" + port + "/x",

@@ -224,7 +224,7 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	next = strings.ReplaceAll(next, "verbs: [get, list]}", "verbs: [get, list, watch]}")
 	required := func(manifests, before string) []rights.Grant {
 		request := rights.Request{
-			Deployment: w.Owner, ServiceAccount: "installer", InstallNamespace: w.Namespace, Objects: w.needed(manifests), Gone: w.needed(before),
+			Deployment: w.Owner, ServiceAccount: "installer", InstallNamespace: w.Namespace, Objects: w.needed(manifests), Gone: w.needed(before), Strict: true,
 		}
 		found, err := rights.Of(request)
 		w.must(err)

@@ -169,7 +169,7 @@ func readDeployment(t *testing.T, name string) *v1alpha1.BundleDeployment {
 
 // TestInitNeverOverwrites covers existing files.
 func TestInitNeverOverwrites(t *testing.T) {
-	source := laidOut(t, map[string]string{"a.yaml": initConfigMap, "b.yaml": strings.Replace(initConfigMap, "name: a", "name: b", 1)})
+	source := laidOut(t, map[string]string{"a.yaml": initConfigMap, "b.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: b}\n"})
 	home, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/cli/inspect"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
-	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -75,8 +74,8 @@ func TestInspectHostile(t *testing.T) {
 		d.Images = append(d.Images, inspect.ImageUse{Image: bad, Uses: []string{bad}})
 		d.Requirements, d.Warnings = append(d.Requirements, bad), append(d.Warnings, bad)
 	}
-	d.Permissions = []preview.PermissionHolder{{Account: bad, Scopes: []preview.Permission{{Namespace: bad, Rules: make([]preview.PermissionRule, 3*kit.MostListed)}}}}
-	d.Permissions[0].Scopes[0].Rules[0] = preview.PermissionRule{Resources: bad, Verbs: bad, Danger: bad}
+	d.Permissions = []inspect.PermissionHolder{{Account: bad, Scopes: []inspect.Permission{{Namespace: bad, Rules: make([]inspect.PermissionRule, 3*kit.MostListed)}}}}
+	d.Permissions[0].Scopes[0].Rules[0] = inspect.PermissionRule{Resources: bad, Verbs: bad, Danger: bad}
 	text := d.Print(printer.Style{}, 80)
 	if strings.Contains(text, "\x1b") {
 		t.Errorf("it can steer the terminal: %q", text[:500])

@@ -343,6 +343,45 @@ func TestPlanOfCluster(t *testing.T) {
 	}
 }
 
+// The RBAC of a deployment is enough for what is applied and for what is planned, with the inputs of its spec.
+func TestRBACOfADeployment(t *testing.T) {
+	c := newPlayedCluster(t)
+	c.publish(webVersion1)
+	c.install()
+	c.publish(webVersion2)
+	c.merge("satchel.dev/v1alpha1", "BundleDeployment", "podinfo", `{"spec": {"serviceAccountName": "fresh", "postBuild": {"substituteFrom": [{"kind": "Secret", "name": "variables", "optional": true}]}}}`)
+	c.make(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: fresh}}`)
+
+	missing := c.satchel("rbac", "podinfo", "--missing")
+	plan := c.satchel("plan", "podinfo")
+	c.want(plan, kit.ExitNo, "the account cannot get Secret "+c.namespace+"/variables, which the spec names")
+	if missing.code != kit.ExitOK || !strings.HasSuffix(plan.out, missing.out) || len(c.planned(kit.ExitNo).Account.Manifests) != 2 {
+		t.Errorf("plan does not end with what is missing: %s\n%s", missing, plan)
+	}
+
+	rbac := c.satchel("rbac", "podinfo")
+	c.want(rbac, kit.ExitOK, "  - variables\n", "  - services\n", "  - reader\n", "name: fresh\n")
+	c.want(c.satchel("rbac", "podinfo", "--strict"), kit.ExitOK, "  - old\n", "  - added\n", "  - settings\n")
+	c.want(c.satchel("rbac", "podinfo", "--remote"), kit.ExitError, "has no spec.kubeConfig, so --remote has no effect")
+	c.want(c.satchel("rbac", "podinfo", "--name", "other"), kit.ExitError, "--name is about folders and images")
+	for document := range strings.SplitSeq(rbac.out, "---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if len(object.Object) == 0 || object.GetKind() == "ServiceAccount" || object.GetKind() == "Namespace" {
+			continue
+		}
+		if err := c.any().Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.want(c.satchel("rbac", "podinfo", "--missing"), kit.ExitOK)
+	if got := c.planned(kit.ExitNo); len(got.Account.Missing) > 0 {
+		t.Errorf("with what rbac prints, the account lacks %+v", got.Account.Missing)
+	}
+}
+
 // A user with few permissions sees less, and the output names what is missing.
 func TestPlanOfUserWithFewPermissions(t *testing.T) {
 	c := newPlayedCluster(t)

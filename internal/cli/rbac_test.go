@@ -29,6 +29,11 @@ func TestRBACOfManifests(t *testing.T) {
 	golden(t, "rbac/plain", satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required").String())
 }
 
+// With --strict each rule lists names, so that another name needs another rule.
+func TestRBACStrict(t *testing.T) {
+	golden(t, "rbac/strict", satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required", "--strict").String())
+}
+
 // On a remote cluster the account needs permission to identify the cluster.
 func TestRBACOnAnotherCluster(t *testing.T) {
 	got := satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "-n", "team", "--name", "greeter", "--remote", "--only", "required")
@@ -89,7 +94,9 @@ func TestRBACRefuses(t *testing.T) {
 	}{
 		"broken bundle":  {"all problems at once, as render does", append(install, "./broken"), "the bundle is refused, 3 problems:"},
 		"broken earlier": {"said of which one", append(install, "plain", "--upgrade-from", "./broken"), "reading the version to upgrade from, ./broken: the bundle is refused"},
-		"no namespace":   {"nothing is guessed", []string{"plain"}, "rbac needs --install-namespace"},
+		"no namespace":   {"nothing is guessed", []string{"./plain"}, "rbac needs --install-namespace"},
+		"no cluster":     {"a name without --install-namespace is that of a deployment", []string{"plain", "--upgrade-from", "./plain"}, "--upgrade-from is about folders and images"},
+		"missing of one": {"only a cluster knows what is missing", append(install, "./plain", "--missing"), "--missing needs the name of a BundleDeployment"},
 		"two bundles":    {"one at a time", append(install, "a", "b"), "got 2: a b"},
 		"unknown part":   {"the words are listed", append(install, "plain", "--only", "some"), "not one of: bootstrap, required, recommended"},
 		"bad name":       {"it becomes part of names", append(install, "plain", "--name", "a.b"), `name "a.b" of the BundleDeployment`},
@@ -118,7 +125,7 @@ func writeBundle(t *testing.T, manifests string) string {
 func TestRBACGuesses(t *testing.T) {
 	now := writeBundle(t, "apiVersion: example.org/v1\nkind: Policy\nmetadata: {name: a}\n")
 	before := writeBundle(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old}\n")
-	got := satchel(t, "rbac", now, "--install-namespace", "demo", "--name", "app", "--upgrade-from", before)
+	got := satchel(t, "rbac", now, "--install-namespace", "demo", "--name", "app", "--upgrade-from", before, "--strict")
 	for _, want := range []string{"# guessed, because neither Kubernetes nor the bundle defines it: policies.example.org\n", "- policies\n", "- old\n"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in\n%s", want, got)

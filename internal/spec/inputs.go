@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
@@ -101,6 +102,20 @@ func InputRefs(inputs []Input) []InputRef {
 		}
 	}
 	return refs
+}
+
+// InputIDs identify the Secrets and ConfigMaps that the ServiceAccount of a deployment reads by name: the inputs, and the
+// kubeconfig of another cluster.
+func InputIDs(d *v1alpha1.BundleDeployment) []inventory.ID {
+	refs := InputRefs(Inputs(d))
+	if d.Spec.KubeConfig != nil {
+		refs = append(refs, InputRef{Kind: SecretKind, Name: d.Spec.KubeConfig.SecretRef.Name})
+	}
+	ids := make([]inventory.ID, 0, len(refs))
+	for _, ref := range refs {
+		ids = append(ids, inventory.ID{Kind: ref.Kind, Namespace: d.Namespace, Name: ref.Name})
+	}
+	return ids
 }
 
 // Lacking lists the required inputs that do not exist, or lack their key; nil when there are none.

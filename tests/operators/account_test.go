@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,23 +27,40 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
-// rbac is what `satchel rbac` prints for a bundle in a folder, without what it only recommends.
+// rbac is what `satchel rbac` prints for a bundle in a folder, limited to objects by name, without what it only recommends.
 func (d *deployment) rbac(t *testing.T, dir string, more ...string) []*unstructured.Unstructured {
 	t.Helper()
-	args := append([]string{"rbac", dir, "--install-namespace", d.namespace, "--name", d.name, "--service-account", installer}, more...)
+	args := append([]string{"rbac", dir, "--strict", "--install-namespace", d.namespace, "--name", d.name, "--service-account", installer}, more...)
 	if d.own {
 		args = append(args, "--watch-namespace", d.namespace)
 	}
+	out, code := d.satchel(t, args...)
+	if code != kit.ExitOK {
+		t.Fatalf("satchel %v: exit code %d: %s", args, code, out)
+	}
+	return manifests(t, out)
+}
+
+// satchel runs the command line as an administrator, and returns what it printed and its exit code.
+func (d *deployment) satchel(t *testing.T, args ...string) (string, int) {
+	t.Helper()
 	var out, diagnostics bytes.Buffer
 	program := kit.Program{
 		Path: "satchel", Version: kit.BuildVersion(""), Now: time.Now,
 		Streams: genericiooptions.IOStreams{In: new(bytes.Buffer), Out: &out, ErrOut: &diagnostics},
 	}
-	if code := cli.Run(t.Context(), program, args); code != kit.ExitOK {
-		t.Fatalf("satchel %v: exit code %d: %s", args, code, &diagnostics)
+	code := cli.Run(t.Context(), program, args)
+	if code == kit.ExitError {
+		t.Logf("satchel %v: %s", args, &diagnostics)
 	}
+	return out.String(), code
+}
+
+// manifests are the objects of a YAML stream, without what is only recommended.
+func manifests(t *testing.T, stream string) []*unstructured.Unstructured {
+	t.Helper()
 	var printed []*unstructured.Unstructured
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(&out))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(stream)))
 	for {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {

@@ -20,16 +20,22 @@ const addition = "satchel-test-addition"
 // have the roles; there is one more permission and a changed Deployment, and there is one more ConfigMap.
 func (b bundle) nextVersion(t *testing.T) string {
 	t.Helper()
+	return b.changed(t, addition, changeCSV)
+}
+
+// changed writes a version of a bundle to a folder, with another CSV and one more ConfigMap, and returns its name.
+func (b bundle) changed(t *testing.T, added string, change func(*testing.T, []byte) []byte) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), b.name)
 	if err := os.CopyFS(dir, b.files()); err != nil {
 		t.Fatal(err)
 	}
 	manifests := filepath.Join(dir, "manifests")
-	written := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + addition + "}\ndata: {a: b}\n"
-	if err := os.WriteFile(filepath.Join(manifests, addition+".yaml"), []byte(written), 0o600); err != nil {
+	written := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + added + "}\ndata: {a: b}\n"
+	if err := os.WriteFile(filepath.Join(manifests, added+".yaml"), []byte(written), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	changed := 0
+	found := 0
 	err := filepath.WalkDir(manifests, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -38,11 +44,11 @@ func (b bundle) nextVersion(t *testing.T) string {
 		if err != nil || !strings.Contains(string(content), "kind: ClusterServiceVersion") {
 			return err
 		}
-		changed++
-		return os.WriteFile(path, changeCSV(t, content), 0o600)
+		found++
+		return os.WriteFile(path, change(t, content), 0o600)
 	})
-	if err != nil || changed != 1 {
-		t.Fatalf("%d CSVs changed, %v", changed, err)
+	if err != nil || found != 1 {
+		t.Fatalf("%d CSVs changed, %v", found, err)
 	}
 	return dir
 }

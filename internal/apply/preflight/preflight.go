@@ -20,6 +20,8 @@ import (
 // Result is the result of Preflight.
 type Result struct {
 	Violations []violation.Violation // sorted
+	// Missing are the permissions that the violations describe.
+	Missing rights.Missing
 	// Warnings name the permissions that were not checked because of the limits.
 	Warnings []string
 }
@@ -43,6 +45,7 @@ func Check(ctx context.Context, client *tenant.Client, p plan.Plan) (Result, err
 	}
 	return Result{
 		Violations: violation.SortViolations(append(misread(w.wrong), missingPermissions(missing, client.Identity())...)),
+		Missing:    missing,
 		Warnings:   a.warnings(),
 	}, nil
 }

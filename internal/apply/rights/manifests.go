@@ -3,6 +3,7 @@
 package rights
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,9 +24,11 @@ const (
 	Required Part = "required"
 	// Recommended are permissions that save requests and help to find the causes of failures.
 	Recommended Part = "recommended"
+	// Added are permissions that an account lacked later, for a plan: see Additions.
+	Added Part = "added"
 )
 
-// Parts in the order in which they are applied.
+// Parts of Manifests, in the order in which they are applied.
 func Parts() []Part { return []Part{Bootstrap, Required, Recommended} }
 
 // Label names the part on each of the manifests.
@@ -49,7 +52,7 @@ func Manifests(r Request) (map[Part][]*unstructured.Unstructured, error) {
 }
 
 func (r Request) check() error {
-	for _, name := range append([]string{r.Deployment.Namespace, r.InstallNamespace}, r.Namespaces...) {
+	for _, name := range append([]string{r.Deployment.Namespace, cmp.Or(r.InstallNamespace, r.Deployment.Namespace)}, r.Namespaces...) {
 		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 			return fmt.Errorf("namespace %.100q: %s", name, strings.Join(problems, "; "))
 		}
@@ -90,6 +93,10 @@ func (r Request) grants(part Part, grants []Grant) []*unstructured.Unstructured 
 	name := fmt.Sprintf("satchel:%s:%s:%s", r.Deployment.Namespace, r.Deployment.Name, part)
 	var objects []*unstructured.Unstructured
 	for _, grant := range grants {
+		name := name
+		if part == Added {
+			name += "-" + grant.digest()
+		}
 		prefix := ""
 		if grant.Namespace == "" {
 			prefix = "Cluster"

@@ -27,7 +27,7 @@ type Request struct {
 	Deployment inventory.Owner
 	// ServiceAccount is the account's name.
 	ServiceAccount string
-	// InstallNamespace is where the account may read the causes of failures.
+	// InstallNamespace is where the account may read the causes of failures; empty: nowhere.
 	InstallNamespace string
 	// Objects are all that the deployment applies, the Secrets of certificates
 	// included (see Secret). Of them only ID, Resource and, where they grant permissions,
@@ -35,6 +35,9 @@ type Request struct {
 	Objects []plan.Object
 	// Hooks are the objects that run once.
 	Hooks []plan.Object
+	// Applied are the objects of the revision that is applied, read like Objects: it is kept from
+	// drifting until the other one is applied, and may be returned to.
+	Applied []plan.Object
 	// Gone are objects of an earlier version that an upgrade prunes; those that are
 	// in Objects, too, are skipped.
 	Gone []plan.Object
@@ -45,6 +48,11 @@ type Request struct {
 	// Remote: the account is on another cluster than the BundleDeployment, and has to be
 	// allowed to read the identity of that cluster.
 	Remote bool
+	// Inputs are Secrets and ConfigMaps that the account reads by their names, and should watch.
+	Inputs []inventory.ID
+	// Strict limits all permissions to the objects by name. Without it, permissions survive
+	// other names in the next version: see unnamed.
+	Strict bool
 }
 
 // Grant is rules at a place.
@@ -64,7 +72,7 @@ type Rights struct {
 // Of computes the permissions. The error names an invalid object, or says that its
 // rules are too many, or cannot be written into a role: a *TextError.
 func Of(r Request) (Rights, error) {
-	for _, object := range slices.Concat(r.Objects, r.Hooks, r.Gone) {
+	for _, object := range slices.Concat(r.Objects, r.Hooks, r.Applied, r.Gone) {
 		if err := checkObject(object); err != nil {
 			return Rights{}, fmt.Errorf("computing the permissions for %s: %w", object.ID, err)
 		}
@@ -80,7 +88,10 @@ func Of(r Request) (Rights, error) {
 	recommended := places{}
 	brought := r.brought()
 	for _, need := range Needs(r) {
-		required.at(brought.place(need.Namespace)).add(need.Right)
+		required.need(brought.place(need.Namespace), need, r.Strict)
+	}
+	for _, input := range r.Inputs {
+		required.at(input.Namespace).add(reading("get", input))
 	}
 	for i := range demands {
 		demands[i].Namespace = brought.place(demands[i].Namespace)
@@ -141,6 +152,8 @@ func (b brought) place(namespace string) string {
 // demands are those of the objects; the error joins all failures.
 func (r Request) demands() ([]Demand, error) {
 	demands, wrong := Demands(slices.Concat(r.Objects, r.Hooks))
+	before, alsoWrong := Demands(r.Applied) // a role may have other rules there
+	demands, wrong = append(demands, before...), append(wrong, alsoWrong...)
 	errs := make([]error, 0, len(wrong))
 	for _, err := range wrong {
 		errs = append(errs, err)
@@ -203,6 +216,12 @@ func Needs(r Request) []Need {
 	for _, object := range r.Objects {
 		here[object.ID] = true
 		needs = append(needs, Lifelong(object, r.Pruning)...)
+	}
+	for _, object := range r.Applied {
+		if !here[object.ID] {
+			here[object.ID] = true
+			needs = append(needs, Lifelong(object, r.Pruning)...)
+		}
 	}
 	for _, hook := range r.Hooks {
 		needs = append(needs, Hook(hook)...)
@@ -277,7 +296,10 @@ func Secret(namespace, name string) plan.Object {
 // webhook is removed. Secrets are not among them: permission to list them is permission to read them all. Neither are
 // cluster-wide permissions for the sake of one namespace.
 func (r Request) recommend(at places, brought brought) {
-	for _, object := range slices.Concat(r.Objects, r.Hooks) {
+	for _, input := range r.Inputs {
+		at.at(input.Namespace).add(reading("watch", input))
+	}
+	for _, object := range slices.Concat(r.Objects, r.Hooks, r.Applied) {
 		if crds.IsCRD(object.ID) && object.Desired != nil {
 			at.at("").add(migrating(object)...)
 		}
@@ -291,7 +313,7 @@ func (r Request) recommend(at places, brought brought) {
 			at.at(object.Namespace).add(verbs(namespaces, object.Namespace, "get")...)
 		}
 	}
-	if brought[r.InstallNamespace] {
+	if brought[r.InstallNamespace] || r.InstallNamespace == "" {
 		return
 	}
 	at.at(r.InstallNamespace).add(verbs(namespaces, r.InstallNamespace, "get")...)

@@ -45,7 +45,7 @@ func request(t testing.TB, manifests string) rights.Request {
 	t.Helper()
 	return rights.Request{
 		Deployment: inventory.Owner{Namespace: "team", Name: "app"}, ServiceAccount: "installer", InstallNamespace: "apps",
-		Objects: objects(t, manifests),
+		Objects: objects(t, manifests), Strict: true,
 	}
 }
 

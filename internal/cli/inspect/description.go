@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
-	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	olmbundle "github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
@@ -21,31 +20,31 @@ import (
 
 // Description is what a bundle is. Its JSON form is what inspect -o json prints.
 type Description struct {
-	Bundle             string                     `json:"bundle"`
-	Format             string                     `json:"format"`
-	Name               string                     `json:"name,omitempty"`
-	Package            string                     `json:"package,omitempty"`
-	Version            string                     `json:"version,omitempty"`
-	Channels           []string                   `json:"channels,omitempty"`
-	DefaultChannel     string                     `json:"defaultChannel,omitempty"`
-	DisplayName        string                     `json:"displayName,omitempty"`
-	Description        string                     `json:"description,omitempty"`
-	Provider           string                     `json:"provider,omitempty"`
-	InstallModes       []string                   `json:"installModes,omitempty"`
-	SuggestedNamespace string                     `json:"suggestedNamespace,omitempty"`
-	MinKubeVersion     string                     `json:"minKubeVersion,omitempty"`
-	InstallNamespace   string                     `json:"installNamespace"`
-	WatchNamespaces    []string                   `json:"watchNamespaces,omitempty"` // "" stands for all
-	Namespaces         []string                   `json:"requiredNamespaces"`
-	Objects            []KindCount                `json:"objects"`
-	CRDs               []CrdSummary               `json:"customResourceDefinitions"`
-	Webhooks           []WebhookSummary           `json:"webhooks"`
-	Certificates       []string                   `json:"certificates,omitempty"`
-	Permissions        []preview.PermissionHolder `json:"permissions"`
-	Images             []ImageUse                 `json:"images"`
-	Requirements       []string                   `json:"requirements"`
-	Chart              *chartSummary              `json:"chart,omitempty"`
-	Warnings           []string                   `json:"warnings,omitempty"`
+	Bundle             string             `json:"bundle"`
+	Format             string             `json:"format"`
+	Name               string             `json:"name,omitempty"`
+	Package            string             `json:"package,omitempty"`
+	Version            string             `json:"version,omitempty"`
+	Channels           []string           `json:"channels,omitempty"`
+	DefaultChannel     string             `json:"defaultChannel,omitempty"`
+	DisplayName        string             `json:"displayName,omitempty"`
+	Description        string             `json:"description,omitempty"`
+	Provider           string             `json:"provider,omitempty"`
+	InstallModes       []string           `json:"installModes,omitempty"`
+	SuggestedNamespace string             `json:"suggestedNamespace,omitempty"`
+	MinKubeVersion     string             `json:"minKubeVersion,omitempty"`
+	InstallNamespace   string             `json:"installNamespace"`
+	WatchNamespaces    []string           `json:"watchNamespaces,omitempty"` // "" stands for all
+	Namespaces         []string           `json:"requiredNamespaces"`
+	Objects            []KindCount        `json:"objects"`
+	CRDs               []CrdSummary       `json:"customResourceDefinitions"`
+	Webhooks           []WebhookSummary   `json:"webhooks"`
+	Certificates       []string           `json:"certificates,omitempty"`
+	Permissions        []PermissionHolder `json:"permissions"`
+	Images             []ImageUse         `json:"images"`
+	Requirements       []string           `json:"requirements"`
+	Chart              *chartSummary      `json:"chart,omitempty"`
+	Warnings           []string           `json:"warnings,omitempty"`
 
 	assumed bool // the user did not say where it is installed
 }
@@ -71,7 +70,7 @@ func describe(what string, files fs.FS, o convert.Options, result convert.Result
 	d := Description{
 		Bundle: what, Format: string(result.Format), Package: result.Package.Name, Version: result.Package.Version,
 		InstallNamespace: o.InstallNamespace, WatchNamespaces: lint.Watched(result), Namespaces: result.RequiredNamespaces, Objects: countKinds(result.Objects),
-		CRDs: summarizeCRDs(result.Objects), Webhooks: admissionWebhooks(result.Objects), Permissions: preview.PermissionsOf(result.Objects),
+		CRDs: summarizeCRDs(result.Objects), Webhooks: admissionWebhooks(result.Objects), Permissions: PermissionsOf(result.Objects),
 		Warnings: kit.InFlags(result.Warnings), Requirements: []string{},
 	}
 	used := images{}

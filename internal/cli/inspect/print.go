@@ -10,7 +10,6 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
-	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -251,7 +250,7 @@ func (p *page) rest(depth int, more string) {
 }
 
 func (d Description) printPermissions(p *page) {
-	shown, more := someMarked(d.Permissions, func(h preview.PermissionHolder) bool { return h.Rank() > view.Unknown })
+	shown, more := someMarked(d.Permissions, func(h PermissionHolder) bool { return h.Rank() > view.Unknown })
 	for _, holder := range shown {
 		printHolder(holder, p)
 	}
@@ -261,20 +260,20 @@ func (d Description) printPermissions(p *page) {
 	}
 }
 
-func printHolder(h preview.PermissionHolder, p *page) {
+func printHolder(h PermissionHolder, p *page) {
 	count := 0
 	for _, scope := range h.Scopes {
 		count += len(scope.Rules)
 	}
 	p.title(fmt.Sprintf("Permissions of %s (%d)", h.Account, count))
-	scopes, more := someMarked(h.Scopes, func(s preview.Permission) bool { return s.Rank() > view.Unknown })
+	scopes, more := someMarked(h.Scopes, func(s Permission) bool { return s.Rank() > view.Unknown })
 	for _, scope := range scopes {
 		where := "in all namespaces:"
 		if scope.Namespace != "" {
 			where = "in the namespace " + view.Word(scope.Namespace) + ":"
 		}
 		p.wrapped(1, where)
-		rules, more := someMarked(scope.Rules, func(r preview.PermissionRule) bool { return r.Danger != "" })
+		rules, more := someMarked(scope.Rules, func(r PermissionRule) bool { return r.Danger != "" })
 		for _, r := range rules {
 			p.maybeMarked(2, r.Danger, r.Resources+": "+r.Verbs)
 		}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -46,7 +45,7 @@ func definedWebhooks(definitions []v1alpha1.WebhookDescription) []WebhookSummary
 
 // dangerousFirst keeps the order otherwise.
 func dangerousFirst(webhooks []WebhookSummary) []WebhookSummary {
-	slices.SortStableFunc(webhooks, func(a, b WebhookSummary) int { return preview.CompareBool(a.Danger != "", b.Danger != "") })
+	slices.SortStableFunc(webhooks, func(a, b WebhookSummary) int { return CompareBool(a.Danger != "", b.Danger != "") })
 	return webhooks
 }
 
@@ -93,7 +92,7 @@ func ruleTexts(rules []admission.RuleWithOperations) []string {
 		for _, o := range r.Operations {
 			operations = append(operations, string(o))
 		}
-		texts = append(texts, view.WordList(operations)+" of "+preview.ResourcesText(r.APIGroups, r.Resources))
+		texts = append(texts, view.WordList(operations)+" of "+ResourcesText(r.APIGroups, r.Resources))
 	}
 	return texts
 }

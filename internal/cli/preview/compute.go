@@ -20,7 +20,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
-	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -130,28 +129,8 @@ func (p *Previewer) settle() {
 	p.made.Recreates(recreated)
 }
 
-// preflight finds the missing permissions of the ServiceAccount, if the user may impersonate it.
-func (p *Previewer) preflight(ctx context.Context) error {
-	account := p.Deployment.Spec.ServiceAccountName
-	p.Out.Account = AccountPreview{Name: p.Deployment.Namespace + "/" + account}
-	client, why, err := p.AsAccount(ctx, account)
-	switch {
-	case err != nil:
-		return err
-	case client == nil:
-		p.Out.Account.Unchecked = why
-		return nil
-	}
-	permissions, err := preflight.Check(ctx, client, p.made)
-	if err != nil {
-		return err
-	}
-	for _, v := range permissions.Violations {
-		p.Out.Account.Missing = append(p.Out.Account.Missing, violationOf(v))
-	}
-	p.Out.Warnings = append(p.Out.Warnings, permissions.Warnings...)
-	return nil
-}
+// ruleAccountMissing says that the ServiceAccount does not exist.
+const ruleAccountMissing = "AccountMissing"
 
 // AsAccount is a client that impersonates the deployment's ServiceAccount, or the reason why there is none.
 func (p *Previewer) AsAccount(ctx context.Context, account string) (*tenant.Client, string, error) {
@@ -159,6 +138,11 @@ func (p *Previewer) AsAccount(ctx context.Context, account string) (*tenant.Clie
 		p.Out.Account.Name = p.Target.Identity().String()
 		return p.Target, "", nil
 	}
+	return p.asLocalAccount(ctx, account)
+}
+
+// asLocalAccount is AsAccount on the cluster of the deployment.
+func (p *Previewer) asLocalAccount(ctx context.Context, account string) (*tenant.Client, string, error) {
 	id := tenant.Identity{Namespace: p.Deployment.Namespace, ServiceAccount: account}
 	if p.Config.Impersonate.UserName != "" {
 		return nil, "with --as no other user can be impersonated", nil
@@ -182,7 +166,7 @@ func (p *Previewer) AsAccount(ctx context.Context, account string) (*tenant.Clie
 		return nil, "", ctx.Err()
 	case err == nil && !exists:
 		p.Out.Violations = append(p.Out.Violations, ViolationPreview{
-			Rule: "AccountMissing", Message: fmt.Sprintf("ServiceAccount %q does not exist", id), Remedy: "create it, or correct spec.serviceAccountName",
+			Rule: ruleAccountMissing, Message: fmt.Sprintf("ServiceAccount %q does not exist", id), Remedy: "create it, or correct spec.serviceAccountName",
 		})
 		return nil, "it does not exist", nil
 	}

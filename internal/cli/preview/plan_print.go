@@ -65,6 +65,7 @@ func (v *Preview) Print(s printer.Style, name string, wide bool) string {
 	for _, note := range v.notes() {
 		fmt.Fprintf(t, "%s %s\n", s.Paint(printer.Bold, "Note:"), view.Bounded(note))
 	}
+	t.WriteString(GrantsText(v.Account, s, name, v.Namespace, v.Name))
 	return t.String()
 }
 

@@ -37,6 +37,7 @@ type previewOptions struct {
 	image, revision string
 	fields          bool
 	ignoreSnippet   bool
+	strict          bool // missing permissions are granted by name
 }
 
 // Previewer computes what the controller would do, with the same functions and with the user's permissions.
@@ -64,8 +65,12 @@ func (p *Previewer) note(format string, args ...any) {
 	}
 }
 
-// preview previews a deployment.
-func preview(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*Preview, error) {
+// Open reads a deployment, and connects to the cluster of its objects.
+func Open(ctx context.Context, a *kit.App, t kit.Target) (*Previewer, error) {
+	return open(ctx, a, previewOptions{}, t)
+}
+
+func open(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*Previewer, error) {
 	c, err := a.Connect()
 	if err != nil {
 		return nil, err
@@ -85,7 +90,13 @@ func preview(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*
 		return nil, fmt.Errorf("the status of %s %s cannot be read: %w", v1alpha1.BundleDeploymentKind, p.Deployment.Name, err)
 	}
 	p.Out.begin(p.Deployment, o)
-	if err := p.reach(ctx); err != nil {
+	return p, p.reach(ctx)
+}
+
+// preview previews a deployment.
+func preview(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*Preview, error) {
+	p, err := open(ctx, a, o, t)
+	if err != nil {
 		return nil, err
 	}
 	result, err := p.convert(ctx)
@@ -101,6 +112,25 @@ func preview(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*
 	p.report()
 	p.Out.Scrub(p.scrub)
 	return p.Out, nil
+}
+
+// Previous are the objects that are applied.
+func (p *Previewer) Previous() inventory.Inventory { return p.previous }
+
+// Planned converts the current artifact of the source.
+func (p *Previewer) Planned(ctx context.Context) (convert.Result, error) { return p.convert(ctx) }
+
+// Applied converts the artifact of the applied revision; nil if it is the current one of the source, or nothing is applied.
+// Planned comes before.
+func (p *Previewer) Applied(ctx context.Context) (*convert.Result, error) {
+	applied := p.Deployment.Status.LastAppliedRevision
+	if applied == "" || view.ContentOf(applied) == view.ContentOf(p.Out.Revision) {
+		return nil, nil //nolint:nilnil // there is no other revision
+	}
+	earlier := *p
+	earlier.options.revision = applied
+	result, err := earlier.convert(ctx)
+	return &result, err
 }
 
 // convert reads the bundle and converts it as the spec says.

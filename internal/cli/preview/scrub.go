@@ -18,6 +18,9 @@ func (v *Preview) Scrub(s *values.Scrubber) {
 		return
 	}
 	scrubFields(s, reflect.ValueOf(v).Elem())
+	for i, o := range v.Account.Manifests {
+		v.Account.Manifests[i] = scrubbedObject(s, o)
+	}
 	for i := range v.Objects {
 		o := &v.Objects[i]
 		o.Before, o.After = scrubbedObject(s, o.Before), scrubbedObject(s, o.After)

@@ -122,6 +122,8 @@ type AccountPreview struct {
 	Name      string             `json:"name"`
 	Unchecked string             `json:"unchecked,omitempty"` // why the permissions are unknown
 	Missing   []ViolationPreview `json:"missing,omitempty"`
+	// Manifests are roles and bindings that grant what is missing.
+	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
 }
 
 // ApprovalPreview is what has to happen before the plan is carried out.

@@ -36,18 +36,20 @@ type Options struct {
 	only           string
 	Definitions    bool // CRDs may be deleted
 	keeps          bool // nothing is deleted
+	Strict         bool // all permissions are limited to objects by name
+	missing        bool // only what the ServiceAccount lacks is printed
+
+	served servedKinds // of a cluster
 }
 
-// Command returns the command rbac.
-func Command(a *kit.App) *cobra.Command {
-	var o Options
-	cmd := &cobra.Command{
-		Use:     "rbac PATH|IMAGE --install-namespace NS",
-		GroupID: kit.GroupPreview,
-		Short:   "Print the RBAC that a ServiceAccount needs to install, upgrade and remove a bundle",
-		Long: `Reads a bundle as render does and prints, as a YAML stream, the ServiceAccount that its BundleDeployment names in
-spec.serviceAccountName, with the least permissions it needs. No cluster is needed. There are three parts, and each object
-has the label of its part:
+// rbacHelp is the help without the exit codes.
+const rbacHelp = `Prints, as a YAML stream, the ServiceAccount that a BundleDeployment names in spec.serviceAccountName, with the
+permissions it needs. With the NAME of a BundleDeployment it reads its spec, its inventory, the applied revision and the
+current one of its source from the cluster, and prints what all of them need together: apply it before an upgrade, and again
+after it to take away what only the former version needed. With a folder or an image, and --install-namespace, it reads the
+bundle as render does, and no cluster is needed.
+
+There are three parts, and each object has the label of its part:
 
     satchel.dev/rbac: bootstrap    what an administrator creates first: the namespaces and the ServiceAccount
     satchel.dev/rbac: required     without any of these permissions an install, an upgrade or a removal fails
@@ -55,16 +57,32 @@ has the label of its part:
                                    once instead of at spec.interval; the others let messages name the causes of failures,
                                    and let custom resources be rewritten before their conversion webhook is removed
 
+Objects get other names in later versions: generated ConfigMaps have a hash in their name, and so have the roles of
+operators. So that this needs no new permissions, those for namespaced kinds include all objects of the kind in the
+namespace. Limited to the objects of the bundle by name are, always: cluster-scoped kinds; Secrets, Roles, RoleBindings and
+ServiceAccounts, except to create them; and everything in namespaces of Kubernetes (kube-*) and in those that the bundle
+creates. --strict limits all permissions to objects by name: then each new name needs new permissions. Where any is missing,
+plan and status print it; NAME --missing prints it alone.
+
 Kubernetes only lets subjects grant permissions that they have, so the required permissions include everything that the
 bundle's own Roles grant, and the verb "bind" on roles that the bundle refers to and does not contain. Review them before
-you apply them: they are what you trust the bundle with. All others are limited to the objects of the bundle by name. To
-list Secrets is not even recommended, because it includes reading all of them.
+you apply them: they are what you trust the bundle with. To list Secrets is not even recommended, because it includes
+reading all of them.
 
-Names of objects change between versions. An upgrade deletes the objects that the new version does not have, and needs the
-permissions for that: --upgrade-from names the installed version. The namespaces are created here, not by
+An upgrade deletes the objects that the new version does not have, and needs the permissions for that: NAME includes them;
+for a folder or an image, --upgrade-from names the installed version. The namespaces are created here, not by
 spec.createNamespace, which would need permissions in all namespaces.
 
-` + kit.ExitCodes,
+`
+
+// Command returns the command rbac.
+func Command(a *kit.App) *cobra.Command {
+	var o Options
+	cmd := &cobra.Command{
+		Use:     "rbac NAME | rbac PATH|IMAGE --install-namespace NS",
+		GroupID: kit.GroupPreview,
+		Short:   "Print the RBAC that a ServiceAccount needs to install, upgrade and remove a bundle",
+		Long:    rbacHelp + kit.ExitCodes,
 		Example: a.Example(`
 # What do I trust this operator with?
 satchel rbac quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --only required
@@ -72,24 +90,41 @@ satchel rbac quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --
 # Let the ServiceAccount "installer" of the namespace platform install it
 satchel rbac ./bundle --install-namespace operators --namespace platform --name my-operator | kubectl apply -f -
 
-# Include the permissions to upgrade
-satchel rbac quay.io/org/operator-bundle:v1.3.0 --upgrade-from quay.io/org/operator-bundle:v1.2.3 \
-  --install-namespace operators`),
+# Everything that an installed bundle and its next revision need
+satchel rbac my-operator -n platform | kubectl apply -f -
+
+# Only what the ServiceAccount lacks for the next revision
+satchel rbac my-operator -n platform --missing | kubectl apply -f -`),
+		ValidArgsFunction: deploymentsAndFiles(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) != 1:
-				return kit.UsageError(cmd, "rbac needs one folder or image, got %s", kit.Given(args))
-			case o.InstallNamespace == "":
-				return kit.UsageError(cmd, "rbac needs --install-namespace, the namespace of objects that name none")
-			}
 			if given := cmd.Flag("namespace"); given.Changed {
 				o.Namespace = given.Value.String()
+			}
+			if o.InstallNamespace == "" && namesDeployment(args) {
+				return ofDeployment(cmd, a, o, args)
+			}
+			switch {
+			case o.missing:
+				return kit.UsageError(cmd, "--missing needs the name of a BundleDeployment")
+			case len(args) != 1:
+				return kit.UsageError(cmd, "rbac needs a BundleDeployment, a folder or an image, got %s", kit.Given(args))
+			case o.InstallNamespace == "":
+				return kit.UsageError(cmd, "for a folder or an image, rbac needs --install-namespace, the namespace of objects that name none")
 			}
 			return rbac(cmd.Context(), a, o, args[0])
 		},
 	}
 	rbacFlags(a, cmd, &o)
 	return cmd
+}
+
+// deploymentsAndFiles completes names of BundleDeployments, and files where there are none.
+func deploymentsAndFiles(a *kit.App) kit.Completer {
+	names := a.CompleteOne(kit.Deployments)
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		found, _ := names(cmd, args, begun)
+		return found, cobra.ShellCompDirectiveDefault
+	}
 }
 
 // rbacFlags adds the flags of rbac.
@@ -103,6 +138,8 @@ func rbacFlags(a *kit.App, cmd *cobra.Command, o *Options) {
 		"Folder or image of a version that may be installed: adds the permissions to delete objects that only it has; may be repeated.")
 	flags.BoolVar(&o.keeps, "keep-objects", false, "With spec.prune.enabled: false and spec.deletionPolicy: Orphan: leaves out the permissions to delete, which are not needed then; not with spec.recreate: OnImmutableChange.")
 	flags.BoolVar(&o.Definitions, "delete-crds", false, "With spec.crds.deletionPolicy: Delete: adds the permissions to delete CRDs and to list their resources.")
+	flags.BoolVar(&o.Strict, "strict", false, "Limit all permissions to objects by name, so that an object with another name in the next version needs new permissions.")
+	flags.BoolVar(&o.missing, "missing", false, "With NAME: print only what the ServiceAccount lacks for the current revision of the source, as roles beside those that it has.")
 	flags.BoolVar(&o.remote, "remote", false, "Print the permissions for the cluster of spec.kubeConfig: adds get on the namespace kube-system, which identifies it.")
 	a.EnumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
 }
@@ -138,11 +175,16 @@ func rbac(ctx context.Context, a *kit.App, o Options, what string) error {
 		earlier = append(earlier, before)
 	}
 	request, guesses := o.Request(result, earlier...)
+	a.Note(o.assumed(result))
+	return printRBAC(a, o, request, guesses)
+}
+
+// printRBAC writes the parts of the RBAC, with notes for the administrator who grants it.
+func printRBAC(a *kit.App, o Options, request rights.Request, guesses Guesses) error {
 	parts, err := rights.Manifests(request)
 	if err != nil {
 		return fmt.Errorf("the permissions cannot be determined: %w", err)
 	}
-	a.Note(o.assumed(result))
 	a.Note(guesses.Notes())
 	a.Note(request.Notes())
 	return writeParts(a, parts, o.only, guesses.Comments())
@@ -160,6 +202,7 @@ func (o Options) Request(result convert.Result, earlier ...convert.Result) (righ
 		Objects:          applied.objects,
 		Hooks:            applied.hooks,
 		Pruning:          pruning.Policy{Definitions: o.Definitions, Disabled: o.keeps, Orphan: o.keeps},
+		Strict:           o.Strict,
 	}
 	guessed := applied.guessed
 	for _, version := range earlier {

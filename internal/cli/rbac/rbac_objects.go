@@ -23,7 +23,12 @@ type appliedObjects struct {
 	objects []plan.Object
 	hooks   []plan.Object // that run once
 	guessed Guesses
+
+	served servedKinds
 }
+
+// servedKinds returns how a cluster serves a kind; false without a cluster, or when it does not.
+type servedKinds func(schema.GroupVersionKind) (plan.Kind, bool)
 
 // Guesses are what rbac assumed where the bundle does not say it.
 type Guesses []guess
@@ -38,7 +43,10 @@ type guess struct {
 // applied are the objects that a deployment would apply, and the Secrets of
 // their certificates.
 func (o Options) applied(result convert.Result) appliedObjects {
-	found := appliedObjects{}
+	found := appliedObjects{served: o.served}
+	if found.served == nil {
+		found.served = func(schema.GroupVersionKind) (plan.Kind, bool) { return plan.Kind{}, false }
+	}
 	definitions := crds.Definitions(result.Objects)
 	for _, object := range result.Objects {
 		found.add(object, definitions, o.InstallNamespace)
@@ -66,19 +74,25 @@ func (f *appliedObjects) add(object *unstructured.Unstructured, definitions map[
 	definition, own := definitions[gvk.GroupKind()]
 	scope := convert.ScopeOf(gvk.GroupKind())
 	made := plan.Object{ID: inventory.IDOf(object), Desired: object}
+	served, known := f.served(gvk)
 	switch {
 	case own:
 		made.Kind, _ = plan.KindOf(definition, gvk.Version)
+	case known:
+		made.Kind = served
 	default:
 		made.Kind = plan.Kind{
 			Resource:   gvk.GroupVersion().WithResource(rights.Plural(gvk.Kind)),
 			Namespaced: scope != convert.Cluster,
 		}
 	}
-	if scope == convert.Unknown && !own {
+	if scope == convert.Unknown && !own && !known {
 		f.guessed = append(f.guessed, guess{kind: gvk.GroupKind(), resource: made.Resource.GroupResource(), namespaced: object.GetNamespace() != ""})
 	}
-	if made.Namespaced && made.Namespace == "" {
+	switch {
+	case !made.Namespaced:
+		made.Namespace = ""
+	case made.Namespace == "":
 		made.Namespace = namespace
 	}
 	f.objects = append(f.objects, made)

@@ -41,6 +41,7 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 	named := rbac.Options{
 		ConversionOptions: bundle.ConversionOptions{InstallNamespace: d.InstallNamespaceOrDefault()}, Deployment: d.Name, Named: true,
 		Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName, Definitions: d.Spec.DeletesCRDs(),
+		Strict: true, // they are computed again with each change
 	}
 	request, guesses := named.Request(result)
 	parts, err := rights.Manifests(request)

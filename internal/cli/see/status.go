@@ -5,11 +5,15 @@ package see
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/view"
 )
 
 // StatusCommand returns the command status.
@@ -21,6 +25,9 @@ func StatusCommand(a *kit.App) *cobra.Command {
 		Short:   "Show the progress of a BundleDeployment, and where it is stuck",
 		Long: `Shows the pipeline of a BundleDeployment from its source to health. The first failed step has the whole message and what
 to do about it; the end says what happens next without user action.
+
+Where the ServiceAccount lacks permissions, it also prints roles and bindings that grant them. They are computed as plan
+does, with your own permissions and for the current revision of the source.
 
 Signs: ✓ done, … in progress, ✗ failed, · waits for the steps before it.
 
@@ -66,6 +73,7 @@ func status(ctx context.Context, a *kit.App, o printer.Output, t kit.Target) err
 	}
 	if o == printer.OutputText {
 		fmt.Fprint(a.Streams.Out, PrintPipeline(p, printer.StyleFor(a.Streams.Out), a.Now()))
+		printMissing(ctx, a, t, p)
 	} else if err := printer.PrintValue(a.Streams.Out, o, p); err != nil {
 		return err
 	}
@@ -73,4 +81,24 @@ func status(ctx context.Context, a *kit.App, o printer.Output, t kit.Target) err
 		return kit.ErrNo
 	}
 	return nil
+}
+
+// printMissing writes what grants the permissions that a refused plan lacks. The condition holds them in words only, so they
+// are computed here.
+func printMissing(ctx context.Context, a *kit.App, t kit.Target, p view.Pipeline) {
+	if p.Problem == nil || !strings.Contains(p.Problem.Message, "service account") ||
+		p.Problem.Reason != v1alpha1.ReasonPlanRefused && p.Problem.Reason != v1alpha1.ReasonInputNotFound {
+		return
+	}
+	account, err := preview.Account(ctx, a, t, false)
+	style := printer.StyleFor(a.Streams.Out)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		fmt.Fprintf(a.Streams.Out, "%s which permissions are missing cannot be computed here: %s\n", style.Paint(printer.Bold, "Note:"), view.OneLine(err.Error(), 0))
+	case account.Unchecked != "":
+		fmt.Fprintf(a.Streams.Out, "%s which permissions are missing cannot be computed here: %s\n", style.Paint(printer.Bold, "Note:"), view.OneLine(account.Unchecked, 0))
+	default:
+		fmt.Fprint(a.Streams.Out, preview.GrantsText(account, style, a.Name, p.Namespace, p.Name))
+	}
 }

@@ -41,7 +41,7 @@ func (w *world) adopting(manifests string, protection ownership.Protection) appl
 func (w *world) planWith(manifests string, protection ownership.Protection) plan.Plan {
 	w.T.Helper()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
-		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Protection: protection,
+		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Rules: plan.Rules{Protection: protection},
 	})
 	if err != nil {
 		w.T.Fatal(err)

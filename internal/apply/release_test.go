@@ -184,7 +184,7 @@ func TestT13ReleaseSparesOthers(t *testing.T) {
 func (w *world) planPruning(manifests string, pruning pruning.Policy) plan.Plan {
 	w.T.Helper()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
-		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Pruning: pruning,
+		Owner: w.Owner, Desired: w.Objects(manifests), Previous: w.Inventory, InstallNamespace: w.Namespace, Rules: plan.Rules{Pruning: pruning},
 	})
 	if err != nil {
 		w.T.Fatal(err)

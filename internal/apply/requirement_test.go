@@ -23,7 +23,7 @@ func (w *world) needy(policy plan.Enforcement, packages []requirement.Package, r
 	before := w.Client.Requests()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: w.Objects(oneMap), Previous: w.Inventory, InstallNamespace: w.Namespace,
-		RequirementsPolicy: policy, Requirements: requirements, Packages: packages,
+		Rules: plan.Rules{RequirementsPolicy: policy, Requirements: requirements}, Packages: packages,
 	})
 	if err != nil {
 		w.T.Fatal(err)
@@ -75,8 +75,10 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 	w.GrantCluster("installer", definers)
 	kind := schema.GroupVersionKind{Group: w.widget().Group, Version: "v1", Kind: "Widget"}
 	in, err := observe.Cluster(t.Context(), w.Client, observe.Request{
-		Owner: w.Owner, Desired: w.Objects(w.widgets()), InstallNamespace: w.Namespace, RequirementsPolicy: plan.Enforce,
-		Requirements: []requirement.Requirement{{Kind: requirement.RequireGVK, GVK: kind}, {Kind: requirement.RequireGVK, GVK: kind.GroupKind().WithVersion("")}},
+		Owner: w.Owner, Desired: w.Objects(w.widgets()), InstallNamespace: w.Namespace, Rules: plan.Rules{
+			RequirementsPolicy: plan.Enforce,
+			Requirements:       []requirement.Requirement{{Kind: requirement.RequireGVK, GVK: kind}, {Kind: requirement.RequireGVK, GVK: kind.GroupKind().WithVersion("")}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +93,10 @@ func TestRequirementsTheBundleMeets(t *testing.T) {
 func TestRequirementOfAVersionThatIsHidden(t *testing.T) {
 	client := (&authority{}).client(t)
 	in, err := observe.Cluster(t.Context(), client, observe.Request{
-		RequirementsPolicy: plan.Enforce, Requirements: []requirement.Requirement{{Kind: requirement.RequireKubeVersion, Versions: "1.30.0"}},
+		Rules: plan.Rules{
+			RequirementsPolicy: plan.Enforce,
+			Requirements:       []requirement.Requirement{{Kind: requirement.RequireKubeVersion, Versions: "1.30.0"}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (w *world) safePlan(objects []*unstructured.Unstructured, enforcement plan.
 	before := w.Client.Requests()
 	in, err := observe.Cluster(w.T.Context(), w.Client, observe.Request{
 		Owner: w.Owner, Desired: objects, Previous: w.Inventory, InstallNamespace: w.Namespace,
-		UpgradeSafety: enforcement, Exempt: exempt, Judge: crdsafety.Judge,
+		Rules: plan.Rules{UpgradeSafety: enforcement, Exempt: exempt}, Judge: crdsafety.Judge,
 	})
 	if err != nil {
 		w.T.Fatal(err)

@@ -20,7 +20,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
-	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -42,21 +41,10 @@ type Request struct {
 	Ignore           ignore.Rules         // fields that other managers may change
 	Parallelism      int                  // 16
 
-	Protection ownership.Protection // of existing objects of others; empty is Prevent
-	// PodSecurity: see plan.Input.
-	PodSecurity bool
-	Lineage     violation.Lineage // deployments that must not be among Desired
-
-	Pruning pruning.Policy // how objects are deleted or released
-	Keeping bool           // see plan.Input
-
-	UpgradeSafety plan.Enforcement // of CRDs; empty is EnforcementNone
-	Exempt        []string         // CRDs that are not judged, by name
-	Judge         Judge            // of CRDs; without it their changes remain unjudged
-
-	RequirementsPolicy plan.Enforcement          // empty is EnforcementNone
-	Requirements       []requirement.Requirement // of the bundle
-	Packages           []requirement.Package     // that are installed and may meet them
+	Keeping bool // see plan.Input
+	plan.Rules
+	Judge    Judge                 // of CRDs; without it their changes remain unjudged
+	Packages []requirement.Package // that are installed and may meet Requirements
 }
 
 // Cluster gathers what a plan depends on: how the desired kinds are served and which
@@ -67,27 +55,18 @@ type Request struct {
 // of the input.
 func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input, error) {
 	in := plan.Input{
-		Owner:      o.Owner,
-		Previous:   o.Previous,
-		Live:       map[inventory.ID]ownership.Live{},
-		Unreadable: map[inventory.ID]string{},
-
-		Unconfirmed: map[inventory.ID]string{},
-
-		Kinds:      map[schema.GroupKind]plan.Kind{},
-		Namespaces: map[string]plan.Presence{},
-
-		Protection:    o.Protection,
-		PodSecurity:   o.PodSecurity,
-		Lineage:       o.Lineage,
-		Pruning:       o.Pruning,
-		Keeping:       o.Keeping,
-		UpgradeSafety: o.UpgradeSafety,
-		Exempt:        o.Exempt,
-
-		RequirementsPolicy: o.RequirementsPolicy,
-		Requirements:       o.Requirements,
-		Facts:              requirement.Facts{Packages: o.Packages},
+		Owner:    o.Owner,
+		Previous: o.Previous,
+		Keeping:  o.Keeping,
+		Rules:    o.Rules,
+		Observed: plan.Observed{
+			Live:        map[inventory.ID]ownership.Live{},
+			Unreadable:  map[inventory.ID]string{},
+			Unconfirmed: map[inventory.ID]string{},
+			Kinds:       map[schema.GroupKind]plan.Kind{},
+			Namespaces:  map[string]plan.Presence{},
+			Facts:       requirement.Facts{Packages: o.Packages},
+		},
 	}
 	if o.CreateNamespace {
 		in.CreateNamespace = o.InstallNamespace

@@ -61,7 +61,7 @@ func TestT24WhatNoBundleMayDo(t *testing.T) {
 				}
 				for _, hook := range []bool{false, true} {
 					in := plan.Input{
-						Owner: owner, Protection: ownership.Prevent, Live: map[inventory.ID]ownership.Live{}, Desired: []plan.Object{object},
+						Owner: owner, Rules: plan.Rules{Protection: ownership.Prevent}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}}, Desired: []plan.Object{object},
 						Previous: inventory.New("cluster", confirmed(tc.id)),
 					}
 					if tc.live != nil {
@@ -88,7 +88,7 @@ func TestT24LabelledNamespacesAreKept(t *testing.T) {
 	for _, label := range guardLabels {
 		for value, want := range map[string]plan.How{"required": plan.Release, "none": plan.DeleteEmpty} {
 			in := plan.Input{
-				Owner: owner, Live: map[inventory.ID]ownership.Live{namespace: *labelled(label, value, owner.Manager())},
+				Owner: owner, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{namespace: *labelled(label, value, owner.Manager())}},
 				Previous: inventory.New("cluster", confirmed(namespace)),
 			}
 			stages := plan.Removal(in)
@@ -119,7 +119,7 @@ func TestT28PodSecurityLabelsTakeConsent(t *testing.T) {
 		object := desired(tc.id, "")
 		object.Desired = &unstructured.Unstructured{Object: map[string]any{}}
 		object.Desired.SetLabels(map[string]string{tc.label: "privileged"})
-		in := plan.Input{Owner: owner, Desired: []plan.Object{object}, PodSecurity: tc.consent, Keeping: tc.keeps}
+		in := plan.Input{Owner: owner, Desired: []plan.Object{object}, Rules: plan.Rules{PodSecurity: tc.consent}, Keeping: tc.keeps}
 		if tc.asHook {
 			in.Desired, in.Hooks = nil, []plan.HookObject{{Object: object}}
 		}

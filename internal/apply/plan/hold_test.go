@@ -16,7 +16,7 @@ import (
 
 // installed is an input with an inventory of so many ConfigMaps, all of them ours.
 func installed(count int) plan.Input {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}}
+	in := plan.Input{Owner: owner, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}}}
 	entries := make([]inventory.Entry, 0, count)
 	for i := range count {
 		id := configMap(i)
@@ -238,8 +238,8 @@ func TestEndings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := ownership.LiveOf(annotated(tc.annotations), owner)
 			in := plan.Input{
-				Owner: owner, Previous: inventory.New("target", confirmed(tc.id)), Pruning: tc.pruning,
-				Desired: []plan.Object{desired(configMap(1), "")}, Live: map[inventory.ID]ownership.Live{tc.id: live},
+				Owner: owner, Previous: inventory.New("target", confirmed(tc.id)), Rules: plan.Rules{Pruning: tc.pruning},
+				Desired: []plan.Object{desired(configMap(1), "")}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{tc.id: live}},
 			}
 			p, removal := plan.Make(in), plan.Removal(in)
 			stages, none := p.Prune, p.PruneFirst

@@ -71,8 +71,8 @@ func TestHooksInAPlan(t *testing.T) {
 	listed := inventory.Entry{ID: job, Version: "v1", Mark: inventory.RunOnce}
 	in := plan.Input{
 		Owner: owner, Desired: []plan.Object{desired(one, "")}, Hooks: []plan.HookObject{hookOf("job", 0, plan.PreInstall)},
-		Previous: inventory.New("target", confirmed(one), listed), Live: map[inventory.ID]ownership.Live{one: ours(), job: ours()},
-		Pruning: pruning.Policy{Limit: &pruning.Limit{}},
+		Previous: inventory.New("target", confirmed(one), listed), Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{one: ours(), job: ours()}},
+		Rules: plan.Rules{Pruning: pruning.Policy{Limit: &pruning.Limit{}}},
 	}
 	p := plan.Make(in)
 	if entry, _ := p.Inventory.Get(job); len(p.Violations) > 0 || len(p.Prune) > 0 || !p.Quiet() || entry != listed {

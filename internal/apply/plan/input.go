@@ -28,21 +28,6 @@ type Input struct {
 	// Invalid objects could not be completed; the violations say why.
 	Invalid []violation.Violation
 
-	// Live holds the existing objects, desired ones and those of the inventory. An object
-	// in none of Live, Unreadable and Unconfirmed does not exist.
-	Live       map[inventory.ID]ownership.Live
-	Unreadable map[inventory.ID]string // the reason
-	// Unconfirmed are objects of the inventory with a kind that is not served at the moment, and the
-	// reason: it is not known yet whether the kind is gone.
-	Unconfirmed map[inventory.ID]string
-
-	// Kinds maps the kinds of the inventory. A kind that is missing here and has
-	// neither Unreadable nor Unconfirmed objects is not served any more.
-	Kinds map[schema.GroupKind]Kind
-
-	// Namespaces holds the presence of the namespaces of desired objects.
-	Namespaces map[string]Presence
-
 	// CreateNamespace is created when absent, and never deleted. Empty: none.
 	CreateNamespace string
 
@@ -50,7 +35,13 @@ type Input struct {
 	// fails: nothing is deleted or released.
 	Keeping bool
 
-	// Protection says which existing objects of other owners are adopted.
+	Rules
+	Observed
+}
+
+// Rules are what a deployment, its bundle and the administrator permit and demand.
+type Rules struct {
+	// Protection says which existing objects of other owners are adopted; empty is Prevent.
 	Protection ownership.Protection
 
 	// PodSecurity: Namespaces may carry labels of pod-security.kubernetes.io.
@@ -66,14 +57,36 @@ type Input struct {
 	// users. Exempt are the names of CRDs that are not judged.
 	UpgradeSafety Enforcement
 	Exempt        []string
+
+	// RequirementsPolicy says how to handle Requirements of the bundle that the Facts
+	// do not meet.
+	RequirementsPolicy Enforcement
+	Requirements       []requirement.Requirement
+}
+
+// Observed is what was read from the cluster.
+type Observed struct {
+	// Live holds the existing objects, desired ones and those of the inventory. An object
+	// in none of Live, Unreadable and Unconfirmed does not exist.
+	Live       map[inventory.ID]ownership.Live
+	Unreadable map[inventory.ID]string // the reason
+	// Unconfirmed are objects of the inventory with a kind that is not served at the moment, and the
+	// reason: it is not known yet whether the kind is gone.
+	Unconfirmed map[inventory.ID]string
+
+	// Kinds maps the kinds of the inventory. A kind that is missing here and has
+	// neither Unreadable nor Unconfirmed objects is not served any more.
+	Kinds map[schema.GroupKind]Kind
+
+	// Namespaces holds the presence of the namespaces of desired objects.
+	Namespaces map[string]Presence
+
 	// Judgements are about the CRDs of ToJudge, each against the live one. A CRD that
 	// is missing here was deleted meanwhile.
 	Judgements map[inventory.ID]crdsafety.Judgement
 
-	// RequirementsPolicy says how to handle Requirements that the Facts do not meet.
-	RequirementsPolicy Enforcement
-	Requirements       []requirement.Requirement
-	Facts              requirement.Facts
+	// Facts are what Requirements are compared with.
+	Facts requirement.Facts
 }
 
 // Enforcement says how to handle a breach of a rule. Empty is EnforcementNone.

@@ -32,8 +32,10 @@ func TestLineage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := plan.Input{
-				Owner: owner, Desired: []plan.Object{desired(tc.id, "")}, Protection: ownership.None, Live: map[inventory.ID]ownership.Live{},
-				Lineage: violation.Lineage{Members: map[types.UID]string{"self": "this deployment itself", "parent": "the deployment shop/parent"}, Depth: tc.depth},
+				Owner: owner, Desired: []plan.Object{desired(tc.id, "")}, Rules: plan.Rules{
+					Protection: ownership.None,
+					Lineage:    violation.Lineage{Members: map[types.UID]string{"self": "this deployment itself", "parent": "the deployment shop/parent"}, Depth: tc.depth},
+				}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}},
 			}
 			if tc.live != nil {
 				in.Live[tc.id] = *tc.live

@@ -18,7 +18,7 @@ import (
 // Make plans how to make the cluster match the rendered bundle. The same input
 // gives the same plan, whatever the order of the desired objects.
 func Make(in Input) Plan {
-	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, Pruning: in.Pruning, Inventory: in.Previous, Hooks: in.Hooks}
+	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, PruneStages: PruneStages{Pruning: in.Pruning}, Inventory: in.Previous, Hooks: in.Hooks}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
 	plan.Skipped = slices.SortedFunc(slices.Values(in.Skipped), inventory.ID.Compare)
 	if len(in.Desired)+len(in.Hooks)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {

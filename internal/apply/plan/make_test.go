@@ -94,7 +94,7 @@ func TestDecideDesired(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{}}
+			in := plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}}}
 			if tc.entry != nil {
 				in.Previous = inventory.New("target", *tc.entry)
 			}
@@ -132,7 +132,7 @@ func TestT13CollisionNamesTheOwner(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := plan.Make(plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{one: tc.live}})
+			p := plan.Make(plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{one: tc.live}}})
 			if len(p.Violations) != 1 || !strings.Contains(p.Violations[0].String(), tc.want) {
 				t.Errorf("got %v, want %q", p.Violations, tc.want)
 			}
@@ -181,8 +181,8 @@ func TestDecideDeletion(t *testing.T) {
 			}
 			in := plan.Input{
 				Owner: owner, Previous: inventory.New("target", entry),
-				Desired: []plan.Object{desired(inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "new"}, "")},
-				Live:    map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{},
+				Desired:  []plan.Object{desired(inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "new"}, "")},
+				Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{}},
 			}
 			if tc.live != nil {
 				in.Live[tc.id] = *tc.live
@@ -214,9 +214,11 @@ func TestPlanKnowsWhatIsAbsent(t *testing.T) {
 			desired(namespace("new"), ""), desired(namespace("empty"), ""), desired(namespace("there"), ""), desired(namespace("hidden"), ""),
 			desired(inventory.ID{Kind: "ConfigMap", Namespace: "new", Name: "c"}, ""), desired(inventory.ID{Kind: "ConfigMap", Namespace: "gone", Name: "c"}, ""),
 		},
-		Namespaces: map[string]plan.Presence{"new": plan.Absent, "gone": plan.Absent, "there": plan.Present, "hidden": plan.Unknown, "going": plan.Terminating},
-		Live:       map[inventory.ID]ownership.Live{namespace("there"): ours()},
-		Unreadable: map[inventory.ID]string{namespace("hidden"): "forbidden"},
+		Observed: plan.Observed{
+			Namespaces: map[string]plan.Presence{"new": plan.Absent, "gone": plan.Absent, "there": plan.Present, "hidden": plan.Unknown, "going": plan.Terminating},
+			Live:       map[inventory.ID]ownership.Live{namespace("there"): ours()},
+			Unreadable: map[inventory.ID]string{namespace("hidden"): "forbidden"},
+		},
 	}
 	if diff := cmp.Diff([]string{"empty", "gone", "new"}, plan.Make(in).Absent); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

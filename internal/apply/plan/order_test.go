@@ -63,7 +63,7 @@ func TestStagesInOrder(t *testing.T) {
 
 // The order of deletion starts with custom resources and ends with the namespace.
 func TestDeletionsInOrder(t *testing.T) {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
+	in := plan.Input{Owner: owner, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}}
 	var entries []inventory.Entry
 	for _, kind := range kindsInOrder {
 		entries = append(entries, confirmed(kind.id))
@@ -86,7 +86,7 @@ func TestDeletionsInOrder(t *testing.T) {
 // Higher phases are deleted first, each awaited by the lower ones, except webhooks, CRDs and namespaces,
 // which block other objects. RBAC is deleted late in any case.
 func TestDeletionsByPhase(t *testing.T) {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}
+	in := plan.Input{Owner: owner, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}, Kinds: map[schema.GroupKind]plan.Kind{}}}
 	var entries []inventory.Entry
 	for _, kind := range kindsInOrder {
 		for _, phase := range []int{-5, 0, 10} {
@@ -130,7 +130,7 @@ func TestDeletionsByPhase(t *testing.T) {
 
 // An empty bundle is a mistake unless the deployment is deleted.
 func TestEmptyRenderPrunesNothing(t *testing.T) {
-	in := plan.Input{Owner: owner, Previous: inventory.New("target", confirmed(one)), Live: map[inventory.ID]ownership.Live{one: ours()}}
+	in := plan.Input{Owner: owner, Previous: inventory.New("target", confirmed(one)), Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{one: ours()}}}
 	p := plan.Make(in)
 	if len(p.Violations) != 1 || p.Violations[0].Rule != violation.EmptyRender || len(p.Prune) != 0 || p.Inventory.Len() != 1 {
 		t.Errorf("got %+v", p)
@@ -161,7 +161,7 @@ func TestNamespaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := plan.Input{
 				Owner: owner, Desired: []plan.Object{desired(one, "")}, CreateNamespace: tc.create,
-				Namespaces: map[string]plan.Presence{"shop": tc.presence, "else": plan.Present},
+				Observed: plan.Observed{Namespaces: map[string]plan.Presence{"shop": tc.presence, "else": plan.Present}},
 			}
 			if tc.bundle {
 				in.Desired = append(in.Desired, desired(namespace, ""))
@@ -228,7 +228,11 @@ func TestPlanIsComplete(t *testing.T) {
 }
 
 func randomInput(source *rand.Rand) plan.Input {
-	in := plan.Input{Owner: owner, Live: map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{}}
+	in := plan.Input{Owner: owner, Observed: plan.Observed{
+		Live:       map[inventory.ID]ownership.Live{},
+		Unreadable: map[inventory.ID]string{},
+		Kinds:      map[schema.GroupKind]plan.Kind{},
+	}}
 	hash := func() inventory.Hash { return inventory.Hash{byte(source.IntN(3))} }
 	var entries []inventory.Entry
 	for _, kind := range kindsInOrder {

@@ -70,7 +70,7 @@ func TestEarliestPhase(t *testing.T) {
 	certificate := desired(inventory.ID{Kind: "Secret", Namespace: "shop", Name: "c"}, "")
 	certificate.Desired.SetLabels(map[string]string{plan.LabelCertificate: plan.CertificateServing})
 	made := plan.Make(plan.Input{
-		Owner: owner, Desired: []plan.Object{o, certificate}, CreateNamespace: "shop", Namespaces: map[string]plan.Presence{"shop": plan.Absent},
+		Owner: owner, Desired: []plan.Object{o, certificate}, CreateNamespace: "shop", Observed: plan.Observed{Namespaces: map[string]plan.Presence{"shop": plan.Absent}},
 	})
 	var got []string
 	for _, stage := range made.Stages {

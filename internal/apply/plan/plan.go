@@ -90,13 +90,7 @@ type Plan struct {
 	Stages []Stage
 	// Hooks run once before and after an operation, each object by itself: see HookRuns.
 	Hooks []HookObject
-	// PruneFirst and Prune are the objects of the inventory that the bundle does not contain
-	// any more: the former are removed before the stages, the latter after health.
-	PruneFirst, Prune []DeletionStage
-	// Held is what is left out of these because of the limit; nil: nothing.
-	Held *pruning.Held
-	// Pruning says how objects are deleted or released, in the end.
-	Pruning pruning.Policy
+	PruneStages
 	// Unreadable are desired objects that the account may not read; they are also among
 	// the violations.
 	Unreadable []Object
@@ -115,6 +109,16 @@ type Plan struct {
 	// Inventory is the previous one together with what is planned. It must be
 	// stored before the first write.
 	Inventory inventory.Inventory
+}
+
+// PruneStages are the objects of the inventory that the bundle does not contain any more.
+type PruneStages struct {
+	// PruneFirst are removed before the stages, Prune after health.
+	PruneFirst, Prune []DeletionStage
+	// Held is what is left out of these because of the limit; nil: nothing.
+	Held *pruning.Held
+	// Pruning says how objects are deleted or released, in the end.
+	Pruning pruning.Policy
 }
 
 // Recreates turns the actions of objects with immutable fields into Recreate. An adoption

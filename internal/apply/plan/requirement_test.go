@@ -37,8 +37,8 @@ func of(kind requirement.Kind, parts ...requirement.Requirement) requirement.Req
 // requiring is a plan of one object with requirements.
 func requiring(policy plan.Enforcement, facts requirement.Facts, requirements ...requirement.Requirement) plan.Plan {
 	return plan.Make(plan.Input{
-		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{},
-		RequirementsPolicy: policy, Requirements: requirements, Facts: facts,
+		Owner: owner, Desired: []plan.Object{desired(one, "")}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}, Facts: facts},
+		Rules: plan.Rules{RequirementsPolicy: policy, Requirements: requirements},
 	})
 }
 
@@ -126,9 +126,9 @@ func TestRequirementsAllAtOnce(t *testing.T) {
 // An object of the bundle with a missing kind reports everything that the requirement would.
 func TestRequirementIsNotReportedTwice(t *testing.T) {
 	in := plan.Input{
-		Owner: owner, Desired: []plan.Object{desired(one, "")}, Live: map[inventory.ID]ownership.Live{},
-		Missing:            []plan.MissingKind{{ID: inventory.ID{Group: etcd.Group, Kind: etcd.Kind, Namespace: "shop", Name: "store"}, Version: "v1"}},
-		RequirementsPolicy: plan.Enforce, Requirements: []requirement.Requirement{etcdCRD},
+		Owner: owner, Desired: []plan.Object{desired(one, "")}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}},
+		Missing: []plan.MissingKind{{ID: inventory.ID{Group: etcd.Group, Kind: etcd.Kind, Namespace: "shop", Name: "store"}, Version: "v1"}},
+		Rules:   plan.Rules{RequirementsPolicy: plan.Enforce, Requirements: []requirement.Requirement{etcdCRD}},
 	}
 	if p := plan.Make(in); len(p.Violations) != 1 || p.Violations[0].Rule != violation.KindMissing {
 		t.Errorf("violations %v", p.Violations)
@@ -138,8 +138,11 @@ func TestRequirementIsNotReportedTwice(t *testing.T) {
 // Only the kinds in requirements are looked up, once each, and none when they
 // are off.
 func TestToAsk(t *testing.T) {
-	in := plan.Input{RequirementsPolicy: plan.Warn, Requirements: []requirement.Requirement{
-		etcdCRD, anyEtcd, of(requirement.RequireAny, of(requirement.RequireAll, kube("1.0.0")), pkg("a", "")),
+	in := plan.Input{Rules: plan.Rules{
+		RequirementsPolicy: plan.Warn,
+		Requirements: []requirement.Requirement{
+			etcdCRD, anyEtcd, of(requirement.RequireAny, of(requirement.RequireAll, kube("1.0.0")), pkg("a", "")),
+		},
 	}}
 	if kinds, version := in.ToAsk(); len(kinds) != 1 || kinds[0] != etcd || !version {
 		t.Errorf("kinds %v, version %t", kinds, version)

@@ -26,7 +26,7 @@ func upgrading(enforcement plan.Enforcement, annotations map[string]any, exempt 
 	entry.Rendered = changed
 	return plan.Input{
 		Owner: owner, Desired: []plan.Object{object}, Previous: inventory.New("target", entry),
-		Live: map[inventory.ID]ownership.Live{gadgets: ours()}, UpgradeSafety: enforcement, Exempt: exempt,
+		Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{gadgets: ours()}}, Rules: plan.Rules{UpgradeSafety: enforcement, Exempt: exempt},
 	}
 }
 

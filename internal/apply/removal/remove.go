@@ -37,7 +37,7 @@ func (r Removed) Done() bool { return r.Inventory.Len() == 0 }
 func Remove(ctx context.Context, client *tenant.Client, owner inventory.Owner, listed inventory.Inventory, o Options) (Removed, error) {
 	o = o.defaulted()
 	removed := Removed{Inventory: listed}
-	in, err := observe.Cluster(ctx, client, observe.Request{Owner: owner, Previous: listed, Pruning: o.Pruning, Parallelism: o.Parallelism})
+	in, err := observe.Cluster(ctx, client, observe.Request{Owner: owner, Previous: listed, Rules: plan.Rules{Pruning: o.Pruning}, Parallelism: o.Parallelism})
 	if err != nil {
 		return removed, removed.free(ctx, client, owner, o, err)
 	}

@@ -86,8 +86,12 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 	}
 	in := plan.Input{
 		Owner: inventory.Owner{Namespace: d.Namespace, Name: d.Name}, Previous: listed,
-		Live: map[inventory.ID]ownership.Live{}, Unreadable: map[inventory.ID]string{}, Kinds: map[schema.GroupKind]plan.Kind{},
-		Pruning: pruning.Policy{Orphan: how.orphan, Definitions: how.definitions},
+		Observed: plan.Observed{
+			Live:       map[inventory.ID]ownership.Live{},
+			Unreadable: map[inventory.ID]string{},
+			Kinds:      map[schema.GroupKind]plan.Kind{},
+		},
+		Rules: plan.Rules{Pruning: pruning.Policy{Orphan: how.orphan, Definitions: how.definitions}},
 	}
 	f := RemovalPlan{Namespace: d.Namespace, Name: d.Name, Goes: []AffectedObject{}, Stays: []AffectedObject{}}
 	if d.Spec.Source != nil {

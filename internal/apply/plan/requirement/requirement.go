@@ -102,17 +102,17 @@ func atLeast(version, least string) bool {
 	return err == nil && has.GTE(needs)
 }
 
-// GrantVersion is the remedy where the account may not read the version.
-const GrantVersion = "grant the account permission to get the URL /version (in nonResourceURLs of a ClusterRole, as system:public-info-viewer has it)"
+// grantVersion is the remedy where the account may not read the version.
+const grantVersion = "grant the account permission to get the URL /version (in nonResourceURLs of a ClusterRole, as system:public-info-viewer has it)"
 
-// AsksVersion tells whether a requirement is about the version of Kubernetes.
-func (r Requirement) AsksVersion() bool {
-	return r.Kind == RequireKubeVersion || slices.ContainsFunc(r.Of, Requirement.AsksVersion)
+// asksVersion tells whether a requirement is about the version of Kubernetes.
+func (r Requirement) asksVersion() bool {
+	return r.Kind == RequireKubeVersion || slices.ContainsFunc(r.Of, Requirement.asksVersion)
 }
 
-// Instead lists the installed versions of a package when none of them is in the required
+// instead lists the installed versions of a package when none of them is in the required
 // range.
-func (f Facts) Instead(name string) string {
+func (f Facts) instead(name string) string {
 	var versions []string
 	for _, p := range f.Packages {
 		if p.Name == name {
@@ -133,11 +133,11 @@ func orUnknown(version string) string {
 	return version
 }
 
-// Text describes the requirement inside a sentence.
-func (r Requirement) Text() string {
+// text describes the requirement inside a sentence.
+func (r Requirement) text() string {
 	switch r.Kind {
 	case RequireCRD, RequireAPI, RequireGVK:
-		return fmt.Sprintf("kind %s of %s", r.GVK.Kind, KindGroup(r.GVK))
+		return fmt.Sprintf("kind %s of %s", r.GVK.Kind, kindGroup(r.GVK))
 	case RequirePackage:
 		if r.Versions == "" {
 			return "package " + r.Name
@@ -148,7 +148,7 @@ func (r Requirement) Text() string {
 	}
 	var parts []string
 	for _, part := range r.Of[:min(len(r.Of), mostParts)] {
-		parts = append(parts, part.Text())
+		parts = append(parts, part.text())
 	}
 	if more := len(r.Of) - mostParts; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))
@@ -159,7 +159,7 @@ func (r Requirement) Text() string {
 // mostParts is how many parts of a compound are named.
 const mostParts = 10
 
-// KindGroup is the group and version of a kind, as apiVersion has them.
-func KindGroup(gvk schema.GroupVersionKind) string {
+// kindGroup is the group and version of a kind, as apiVersion has them.
+func kindGroup(gvk schema.GroupVersionKind) string {
 	return strings.Trim(gvk.GroupVersion().String(), "/")
 }

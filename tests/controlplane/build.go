@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/satchel-dev/satchel/tests/controlplane/progress"
 )
 
 // KubernetesVersion is the version of the control plane, and what it says its version is.
@@ -28,8 +28,8 @@ var Programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "ku
 // Build builds the control plane, once for each state of its sources, and returns the path of the binary;
 // its folder has a symbolic link for each of [Programs]. It takes minutes with an empty Go build cache,
 // seconds with a filled one, and milliseconds when the binary is there. Several processes that call it at
-// once build once. It writes a line to progress, if that is not nil, at least every 10 seconds.
-func Build(ctx context.Context, progress io.Writer) (bin string, err error) {
+// once build once. It writes a line to the writer, if that is not nil, at least every 10 seconds.
+func Build(ctx context.Context, to io.Writer) (bin string, err error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
@@ -48,17 +48,17 @@ func Build(ctx context.Context, progress io.Writer) (bin string, err error) {
 		markUsed(filepath.Dir(bin))
 		return bin, nil
 	}
-	return bin, buildOnce(ctx, progress, source, bin)
+	return bin, buildOnce(ctx, to, source, bin)
 }
 
 // buildOnce builds the binary unless another process does so first.
-func buildOnce(ctx context.Context, progress io.Writer, source, bin string) error {
+func buildOnce(ctx context.Context, to io.Writer, source, bin string) error {
 	target := filepath.Dir(bin)
 	builds := filepath.Dir(target)
 	if err := os.MkdirAll(builds, 0o755); err != nil {
 		return fmt.Errorf("creating the folder of builds: %w", err)
 	}
-	stop := report(progress, func() string { return "waiting for another process to build the control plane" })
+	stop := progress.Report(to, func() string { return "waiting for another process to build the control plane" })
 	lock, err := lockFirst(ctx, filepath.Join(filepath.Dir(builds), "build.lock"))
 	stop()
 	if err != nil {
@@ -68,11 +68,11 @@ func buildOnce(ctx context.Context, progress io.Writer, source, bin string) erro
 	if exists(bin) {
 		return nil
 	}
-	return buildInto(ctx, progress, source, target)
+	return buildInto(ctx, to, source, target)
 }
 
 // buildInto builds beside the target folder and renames, so that the target is complete or absent.
-func buildInto(ctx context.Context, progress io.Writer, source, target string) error {
+func buildInto(ctx context.Context, to io.Writer, source, target string) error {
 	temp, err := os.MkdirTemp(filepath.Dir(target), ".building-")
 	if err != nil {
 		return fmt.Errorf("creating a folder to build in: %w", err)
@@ -81,7 +81,7 @@ func buildInto(ctx context.Context, progress io.Writer, source, target string) e
 	if err := os.Chmod(temp, 0o755); err != nil {
 		return fmt.Errorf("preparing the folder to build in: %w", err)
 	}
-	if err := compile(ctx, progress, source, filepath.Join(temp, binaryName)); err != nil {
+	if err := compile(ctx, to, source, filepath.Join(temp, binaryName)); err != nil {
 		return err
 	}
 	for _, program := range Programs {
@@ -97,20 +97,20 @@ func buildInto(ctx context.Context, progress io.Writer, source, target string) e
 }
 
 // compile runs `go build`, with progress.
-func compile(ctx context.Context, progress io.Writer, source, out string) error {
+func compile(ctx context.Context, to io.Writer, source, out string) error {
 	started := time.Now()
-	sayf(progress, "building the control plane in %s; this takes minutes the first time", source)
-	packages := &packageCounter{}
-	defer report(progress, packages.String)()
+	progress.Sayf(to, "building the control plane in %s; this takes minutes the first time", source)
+	packages := &progress.Packages{}
+	defer progress.Report(to, packages.String)()
 	cmd := exec.CommandContext(ctx, "go", buildArgs(out)...)
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH=")
 	cmd.Stdout, cmd.Stderr = packages, packages
 	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("building the control plane: %w", errors.Join(context.Cause(ctx), err, packages.problem()))
+		return fmt.Errorf("building the control plane: %w", errors.Join(context.Cause(ctx), err, packages.Problem()))
 	}
-	sayf(progress, "built the control plane in %s", time.Since(started).Round(time.Second))
+	progress.Sayf(to, "built the control plane in %s", time.Since(started).Round(time.Second))
 	return nil
 }
 
@@ -133,60 +133,4 @@ func buildArgs(out string) []string {
 func markUsed(dir string) {
 	now := time.Now()
 	_ = os.Chtimes(dir, now, now)
-}
-
-// packageCounter follows the output of `go build -v`: a line for each package it compiles, among
-// downloads and errors.
-type packageCounter struct {
-	mu    sync.Mutex
-	part  []byte
-	count int
-	last  string
-	other []string // the last lines that name no package
-}
-
-// Write takes output of the build.
-func (c *packageCounter) Write(data []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.part = append(c.part, data...)
-	for {
-		line, rest, found := bytes.Cut(c.part, []byte("\n"))
-		if !found {
-			return len(data), nil
-		}
-		c.part = rest
-		c.add(string(line))
-	}
-}
-
-func (c *packageCounter) add(line string) {
-	const kept = 30
-	c.last = line
-	if !strings.Contains(line, " ") {
-		c.count++
-		return
-	}
-	c.other = append(c.other, line)
-	c.other = c.other[max(0, len(c.other)-kept):]
-}
-
-// String says how far the build is.
-func (c *packageCounter) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == "" {
-		return "building the control plane: linking, or looking at what is built already"
-	}
-	return fmt.Sprintf("building the control plane: %d packages compiled, last output: %s", c.count, c.last)
-}
-
-// problem returns the last messages of the build, or nil.
-func (c *packageCounter) problem() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.other) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(c.other, "\n"))
 }

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/satchel-dev/satchel/tests/controlplane/pki"
+	"github.com/satchel-dev/satchel/tests/controlplane/progress"
 )
 
 // ControlPlane is a running Kubernetes control plane, or an existing cluster that was given to the tests.
@@ -73,21 +76,21 @@ func (cp *ControlPlane) bringUp(ctx context.Context) error {
 	if err := cp.prepare(); err != nil {
 		return fmt.Errorf("preparing a control plane in %s: %w", cp.dir, err)
 	}
-	defer report(cp.opts.Progress, func() string { return "starting the control plane in " + cp.dir })()
+	defer progress.Report(cp.opts.Progress, func() string { return "starting the control plane in " + cp.dir })()
 	if err := cp.startComponents(ctx); err != nil {
 		return err
 	}
 	if err := cp.makeUsable(ctx); err != nil {
 		return err
 	}
-	sayf(cp.opts.Progress, "control plane in %s is ready after %s", cp.dir, time.Since(started).Round(100*time.Millisecond))
+	progress.Sayf(cp.opts.Progress, "control plane in %s is ready after %s", cp.dir, time.Since(started).Round(100*time.Millisecond))
 	return nil
 }
 
 // prepare writes the files and describes the components.
 func (cp *ControlPlane) prepare() error {
-	l := layout{dir: cp.dir, certs: pki{filepath.Join(cp.dir, "pki")}, opts: cp.opts}
-	if err := l.certs.create(); err != nil {
+	l := layout{dir: cp.dir, certs: pki.Dir(filepath.Join(cp.dir, "pki")), opts: cp.opts}
+	if err := l.certs.Create(); err != nil {
 		return err
 	}
 	var err error
@@ -103,7 +106,7 @@ func (cp *ControlPlane) prepare() error {
 	if err := l.writeFiles(); err != nil {
 		return err
 	}
-	cp.audit, cp.kubeconfig = l.audit(), l.kubeconfig(adminUser)
+	cp.audit, cp.kubeconfig = l.audit(), l.kubeconfig(pki.AdminUser)
 	if cp.rest, err = loadRESTConfig(cp.kubeconfig); err != nil {
 		return err
 	}
@@ -112,11 +115,11 @@ func (cp *ControlPlane) prepare() error {
 
 // describe fills in the components.
 func (cp *ControlPlane) describe(l layout) error {
-	etcdTLS, err := l.certs.client("etcd-client", etcdCA)
+	etcdTLS, err := l.certs.Client("etcd-client", pki.EtcdCA)
 	if err != nil {
 		return err
 	}
-	adminTLS, err := l.certs.client(adminUser, clusterCA)
+	adminTLS, err := l.certs.Client(pki.AdminUser, pki.ClusterCA)
 	if err != nil {
 		return err
 	}

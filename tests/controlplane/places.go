@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/satchel-dev/satchel/tests/controlplane/progress"
 )
 
 // maxPlaces is how many control planes run on a machine at once: each takes a good part of 1 GB.
@@ -53,7 +55,7 @@ func takePlaces(ctx context.Context, opts Options, count int) (places []*os.File
 	if err != nil {
 		return nil, err
 	}
-	stop := report(opts.Progress, func() string {
+	stop := progress.Report(opts.Progress, func() string {
 		return fmt.Sprintf("waiting for one of the %d control planes of this machine to stop", maxPlaces)
 	})
 	defer stop()

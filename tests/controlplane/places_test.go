@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -93,21 +92,6 @@ func TestSourceHashFollowsSources(t *testing.T) {
 	}
 }
 
-func TestBuildProgress(t *testing.T) {
-	counter := &packageCounter{}
-	for _, output := range []string{"k8s.io/a\nk8s", ".io/b\n# k8s.io/b\n./b.go:1:2: undefined", ": x\n"} {
-		if _, err := counter.Write([]byte(output)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := counter.String(); !strings.Contains(got, "2 packages") {
-		t.Error(got)
-	}
-	if err := counter.problem(); err == nil || !strings.Contains(err.Error(), "b.go:1:2: undefined: x") {
-		t.Errorf("problem: %v", err)
-	}
-}
-
 func TestNamespaceName(t *testing.T) {
 	valid := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,44}[a-z0-9])?$`)
 	for _, test := range []string{"TestA", "TestA/b_c/d", "Ünï", "___", strings.Repeat("TestLong/", 20)} {
@@ -134,16 +118,5 @@ func TestFailedStartShowsTheLog(t *testing.T) {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("no %q in: %v", part, err)
 		}
-	}
-}
-
-func TestReportIsSilentWithoutWriter(t *testing.T) {
-	report(nil, func() string { return "x" })()
-	var out bytes.Buffer
-	stop := report(&out, func() string { return "x" })
-	stop()
-	stop()
-	if out.Len() != 0 {
-		t.Errorf("wrote %q before anything took long", out.String())
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/satchel-dev/satchel/tests/controlplane/pki"
 )
 
 const (
 	// ServiceCIDR is the range of service addresses. Nothing routes it, so a call to a ClusterIP fails at
 	// once and never leaves the machine.
-	ServiceCIDR    = "198.18.0.0/16"
-	firstServiceIP = "198.18.0.1"
+	ServiceCIDR = "198.18.0.0/16"
 	// podCIDR is the range of pod addresses, unroutable as well.
 	podCIDR = "198.19.0.1/16"
 )
@@ -34,7 +35,7 @@ var kwokConfig string
 // layout knows the files, ports and options of a control plane, and the arguments that follow from them.
 type layout struct {
 	dir   string
-	certs pki
+	certs pki.Dir
 	ports ports
 	opts  Options
 	etcd  string // host and port for the API server
@@ -57,8 +58,8 @@ func (l layout) writeFiles() error {
 			return fmt.Errorf("writing the configuration: %w", err)
 		}
 	}
-	for _, user := range []string{adminUser, "controller-manager", "scheduler", "kwok"} {
-		if err := writeKubeconfig(l.kubeconfig(user), url(l.ports.APIServer), user, l.certs); err != nil {
+	for _, user := range []string{pki.AdminUser, "controller-manager", "scheduler", "kwok"} {
+		if err := l.certs.WriteKubeconfig(l.kubeconfig(user), url(l.ports.APIServer), user); err != nil {
 			return err
 		}
 	}
@@ -81,9 +82,9 @@ func (l layout) etcdArgs() []string {
 	}
 	for _, prefix := range []string{"--", "--peer-"} {
 		args = append(args,
-			prefix+"cert-file="+l.certs.cert("etcd"),
-			prefix+"key-file="+l.certs.key("etcd"),
-			prefix+"trusted-ca-file="+l.certs.cert(etcdCA))
+			prefix+"cert-file="+l.certs.Cert("etcd"),
+			prefix+"key-file="+l.certs.Key("etcd"),
+			prefix+"trusted-ca-file="+l.certs.Cert(pki.EtcdCA))
 	}
 	if !l.opts.Fsync {
 		args = append(args, "--unsafe-no-fsync")
@@ -94,14 +95,14 @@ func (l layout) etcdArgs() []string {
 func (l layout) apiServerArgs() []string {
 	args := []string{
 		"--etcd-servers=https://" + l.etcd,
-		"--etcd-cafile=" + l.certs.cert(etcdCA),
-		"--etcd-certfile=" + l.certs.cert("etcd-client"),
-		"--etcd-keyfile=" + l.certs.key("etcd-client"),
+		"--etcd-cafile=" + l.certs.Cert(pki.EtcdCA),
+		"--etcd-certfile=" + l.certs.Cert("etcd-client"),
+		"--etcd-keyfile=" + l.certs.Key("etcd-client"),
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(l.ports.APIServer),
-		"--tls-cert-file=" + l.certs.cert("apiserver"),
-		"--tls-private-key-file=" + l.certs.key("apiserver"),
-		"--client-ca-file=" + l.certs.cert(clusterCA),
+		"--tls-cert-file=" + l.certs.Cert("apiserver"),
+		"--tls-private-key-file=" + l.certs.Key("apiserver"),
+		"--client-ca-file=" + l.certs.Cert(pki.ClusterCA),
 		// A loopback address is no valid endpoint of the service "kubernetes", so it gets none.
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
@@ -121,16 +122,16 @@ func (l layout) apiServerArgs() []string {
 func (l layout) serviceAccountArgs() []string {
 	return []string{
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-		"--service-account-key-file=" + l.certs.key(serviceAccountKey),
-		"--service-account-signing-key-file=" + l.certs.key(serviceAccountKey),
+		"--service-account-key-file=" + l.certs.Key(pki.ServiceAccountKey),
+		"--service-account-signing-key-file=" + l.certs.Key(pki.ServiceAccountKey),
 	}
 }
 
 func (l layout) aggregationArgs() []string {
 	return []string{
-		"--proxy-client-cert-file=" + l.certs.cert("front-proxy-client"),
-		"--proxy-client-key-file=" + l.certs.key("front-proxy-client"),
-		"--requestheader-client-ca-file=" + l.certs.cert(frontProxyCA),
+		"--proxy-client-cert-file=" + l.certs.Cert("front-proxy-client"),
+		"--proxy-client-key-file=" + l.certs.Key("front-proxy-client"),
+		"--requestheader-client-ca-file=" + l.certs.Cert(pki.FrontProxyCA),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
@@ -155,11 +156,11 @@ func (l layout) controllerManagerArgs() []string {
 		// On a machine that is busy for long, kwok's heartbeats come late. A node would be held for dead then, and its Pods for
 		// not ready; a kubelet says otherwise soon after, kwok never does.
 		"--node-monitor-grace-period=" + nodeGracePeriod,
-		"--root-ca-file=" + l.certs.cert(clusterCA),
-		"--service-account-private-key-file=" + l.certs.key(serviceAccountKey),
+		"--root-ca-file=" + l.certs.Cert(pki.ClusterCA),
+		"--service-account-private-key-file=" + l.certs.Key(pki.ServiceAccountKey),
 		"--use-service-account-credentials",
-		"--cluster-signing-cert-file=" + l.certs.cert(clusterCA),
-		"--cluster-signing-key-file=" + l.certs.key(clusterCA),
+		"--cluster-signing-cert-file=" + l.certs.Cert(pki.ClusterCA),
+		"--cluster-signing-key-file=" + l.certs.Key(pki.ClusterCA),
 		"--kube-api-qps=" + formatQPS(l.opts.QPS),
 		"--kube-api-burst=" + formatQPS(2*l.opts.QPS),
 	}
@@ -180,8 +181,8 @@ func (l layout) controllerArgs(user string, port int) []string {
 		"--leader-elect=false",
 		"--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
-		"--tls-cert-file=" + l.certs.cert("component"),
-		"--tls-private-key-file=" + l.certs.key("component"),
+		"--tls-cert-file=" + l.certs.Cert("component"),
+		"--tls-private-key-file=" + l.certs.Key("component"),
 		"--profiling=false",
 	}
 }
@@ -195,8 +196,8 @@ func (l layout) kwokArgs() []string {
 		"--node-ip=127.0.0.1",
 		"--node-port=" + strconv.Itoa(l.ports.Kwok),
 		"--server-address=" + address(l.ports.Kwok),
-		"--tls-cert-file=" + l.certs.cert("component"),
-		"--tls-private-key-file=" + l.certs.key("component"),
+		"--tls-cert-file=" + l.certs.Cert("component"),
+		"--tls-private-key-file=" + l.certs.Key("component"),
 	}
 }
 

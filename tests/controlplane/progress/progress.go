@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+// Package progress says what a control plane is waiting for, and how far its build is.
+package progress
 
 import (
 	"fmt"
@@ -9,12 +10,12 @@ import (
 	"time"
 )
 
-// progressEvery is the longest silence while something long is going on.
-const progressEvery = 10 * time.Second
+// every is the longest silence while something long is going on.
+const every = 10 * time.Second
 
-// report writes a line every progressEvery with what is going on and for how long, the first one after
+// Report writes a line every every with what is going on and for how long, the first one after
 // that time, until the returned function is called. A nil writer is silent.
-func report(w io.Writer, what func() string) (stop func()) {
+func Report(w io.Writer, what func() string) (stop func()) {
 	if w == nil {
 		return func() {}
 	}
@@ -35,20 +36,20 @@ func report(w io.Writer, what func() string) (stop func()) {
 
 func reportUntil(quit <-chan struct{}, w io.Writer, what func() string) {
 	started := time.Now()
-	ticker := time.NewTicker(progressEvery)
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-quit:
 			return
 		case <-ticker.C:
-			sayf(w, "%s (%s so far)", what(), time.Since(started).Round(time.Second))
+			Sayf(w, "%s (%s so far)", what(), time.Since(started).Round(time.Second))
 		}
 	}
 }
 
-// sayf writes one progress line; a nil writer is silent.
-func sayf(w io.Writer, format string, args ...any) {
+// Sayf writes one progress line; a nil writer is silent.
+func Sayf(w io.Writer, format string, args ...any) {
 	if w != nil {
 		_, _ = fmt.Fprintf(w, "controlplane: "+format+"\n", args...)
 	}

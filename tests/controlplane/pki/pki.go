@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controlplane
+// Package pki makes the keys, certificates and kubeconfigs of a control plane.
+package pki
 
 import (
 	"crypto/ecdsa"
@@ -22,11 +23,17 @@ import (
 // Certificates are valid for ten years, so that a kept directory can always be resumed.
 const validFor = 10 * 365 * 24 * time.Hour
 
+// AdminUser is a member of system:masters.
+const AdminUser = "kubernetes-admin"
+
+// firstServiceIP is the address of the Service kubernetes, in the range of Services.
+const firstServiceIP = "198.18.0.1"
+
 // The certificate authorities. etcd has its own, for a client certificate of the cluster must not open it.
 const (
-	clusterCA    = "ca"
-	etcdCA       = "etcd-ca"
-	frontProxyCA = "front-proxy-ca"
+	ClusterCA    = "ca"
+	EtcdCA       = "etcd-ca"
+	FrontProxyCA = "front-proxy-ca"
 )
 
 // leaf describes one certificate.
@@ -40,40 +47,43 @@ type leaf struct {
 
 // leaves are all certificates of a control plane.
 var leaves = []leaf{
-	{name: "etcd", ca: etcdCA, user: "etcd", hosts: []string{"localhost", "127.0.0.1"}},
-	{name: "etcd-client", ca: etcdCA, user: "kube-apiserver"},
-	{name: "apiserver", ca: clusterCA, user: "kube-apiserver", hosts: []string{
+	{name: "etcd", ca: EtcdCA, user: "etcd", hosts: []string{"localhost", "127.0.0.1"}},
+	{name: "etcd-client", ca: EtcdCA, user: "kube-apiserver"},
+	{name: "apiserver", ca: ClusterCA, user: "kube-apiserver", hosts: []string{
 		"localhost", "127.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 		"kubernetes.default.svc.cluster.local", firstServiceIP,
 	}},
-	{name: "component", ca: clusterCA, user: "component", hosts: []string{"localhost", "127.0.0.1"}},
-	{name: "front-proxy-client", ca: frontProxyCA, user: "front-proxy-client"},
-	{name: adminUser, ca: clusterCA, user: adminUser, groups: []string{"system:masters"}},
-	{name: "controller-manager", ca: clusterCA, user: "system:kube-controller-manager"},
-	{name: "scheduler", ca: clusterCA, user: "system:kube-scheduler"},
-	{name: "kwok", ca: clusterCA, user: "system:kwok", groups: []string{"system:masters"}},
+	{name: "component", ca: ClusterCA, user: "component", hosts: []string{"localhost", "127.0.0.1"}},
+	{name: "front-proxy-client", ca: FrontProxyCA, user: "front-proxy-client"},
+	{name: AdminUser, ca: ClusterCA, user: AdminUser, groups: []string{"system:masters"}},
+	{name: "controller-manager", ca: ClusterCA, user: "system:kube-controller-manager"},
+	{name: "scheduler", ca: ClusterCA, user: "system:kube-scheduler"},
+	{name: "kwok", ca: ClusterCA, user: "system:kwok", groups: []string{"system:masters"}},
 }
 
-// serviceAccountKey is the name of the key pair that signs tokens of ServiceAccounts.
-const serviceAccountKey = "sa"
+// ServiceAccountKey is the name of the key pair that signs tokens of ServiceAccounts.
+const ServiceAccountKey = "sa"
 
-// pki is a folder of PEM files: NAME.crt and NAME.key.
-type pki struct{ dir string }
+// Dir is a folder of PEM files: NAME.crt and NAME.key.
+type Dir string
 
-func (p pki) cert(name string) string { return filepath.Join(p.dir, name+".crt") }
-func (p pki) key(name string) string  { return filepath.Join(p.dir, name+".key") }
+// Cert is the file of a certificate.
+func (p Dir) Cert(name string) string { return filepath.Join(string(p), name+".crt") }
 
-// create makes all keys and certificates, unless they are there already.
-func (p pki) create() error {
-	complete := filepath.Join(p.dir, "complete")
-	if exists(complete) {
+// Key is the file of a private key.
+func (p Dir) Key(name string) string { return filepath.Join(string(p), name+".key") }
+
+// Create makes all keys and certificates, unless they are there already.
+func (p Dir) Create() error {
+	complete := filepath.Join(string(p), "complete")
+	if _, err := os.Stat(complete); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+	if err := os.MkdirAll(string(p), 0o700); err != nil {
 		return fmt.Errorf("creating the folder of certificates: %w", err)
 	}
 	authorities := map[string]*authority{}
-	for _, name := range []string{clusterCA, etcdCA, frontProxyCA} {
+	for _, name := range []string{ClusterCA, EtcdCA, FrontProxyCA} {
 		made, err := p.createAuthority(name)
 		if err != nil {
 			return fmt.Errorf("creating the certificate authority %s: %w", name, err)
@@ -85,7 +95,7 @@ func (p pki) create() error {
 			return fmt.Errorf("creating the certificate %s: %w", l.name, err)
 		}
 	}
-	if _, err := p.createKey(serviceAccountKey); err != nil {
+	if _, err := p.createKey(ServiceAccountKey); err != nil {
 		return fmt.Errorf("creating the key of service account tokens: %w", err)
 	}
 	return os.WriteFile(complete, nil, 0o600)
@@ -97,7 +107,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-func (p pki) createAuthority(name string) (*authority, error) {
+func (p Dir) createAuthority(name string) (*authority, error) {
 	key, err := p.createKey(name)
 	if err != nil {
 		return nil, err
@@ -114,7 +124,7 @@ func (p pki) createAuthority(name string) (*authority, error) {
 	return &authority{cert: cert, key: key}, err
 }
 
-func (p pki) createLeaf(l leaf, ca *authority) error {
+func (p Dir) createLeaf(l leaf, ca *authority) error {
 	key, err := p.createKey(l.name)
 	if err != nil {
 		return err
@@ -151,19 +161,19 @@ func newTemplate(user string, groups []string) (*x509.Certificate, error) {
 }
 
 // sign writes the certificate file of the name.
-func (p pki) sign(name string, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*x509.Certificate, error) {
+func (p Dir) sign(name string, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
 		return nil, err
 	}
-	if err := writePEM(p.cert(name), "CERTIFICATE", der); err != nil {
+	if err := writePEM(p.Cert(name), "CERTIFICATE", der); err != nil {
 		return nil, err
 	}
 	return x509.ParseCertificate(der)
 }
 
 // createKey writes the key file of the name.
-func (p pki) createKey(name string) (*ecdsa.PrivateKey, error) {
+func (p Dir) createKey(name string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -172,22 +182,22 @@ func (p pki) createKey(name string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, writePEM(p.key(name), "EC PRIVATE KEY", der)
+	return key, writePEM(p.Key(name), "EC PRIVATE KEY", der)
 }
 
 func writePEM(path, kind string, der []byte) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
 
-// client returns the TLS configuration of a client with the named certificate, for servers with a
+// Client returns the TLS configuration of a client with the named certificate, for servers with a
 // certificate that the named authority signed.
-func (p pki) client(name, ca string) (*tls.Config, error) {
-	cert, err := tls.LoadX509KeyPair(p.cert(name), p.key(name))
+func (p Dir) Client(name, ca string) (*tls.Config, error) {
+	cert, err := tls.LoadX509KeyPair(p.Cert(name), p.Key(name))
 	if err != nil {
 		return nil, fmt.Errorf("loading the certificate %s: %w", name, err)
 	}
 	roots := x509.NewCertPool()
-	data, err := os.ReadFile(p.cert(ca))
+	data, err := os.ReadFile(p.Cert(ca))
 	if err != nil {
 		return nil, fmt.Errorf("loading the certificate authority %s: %w", ca, err)
 	}

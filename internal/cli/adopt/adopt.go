@@ -13,8 +13,10 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/act"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -27,6 +29,7 @@ type adoptOptions struct {
 	deleteLeftovers bool
 	allowRestarts   bool
 	timeout         time.Duration
+	limits          convert.Limits
 	output          printer.Output
 }
 
@@ -98,6 +101,7 @@ func adoptFlags(a *kit.App, cmd *cobra.Command, o *adoptOptions) {
 	flags.BoolVar(&o.deleteFormer, "delete-former", false, "Delete the former owner, without what it owned.")
 	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete the former owner's objects that are not in the bundle, once the deployment is Ready.")
 	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
+	bundle.LimitFlags(cmd, &o.limits)
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the deployment is Ready.")
 }
 
@@ -128,7 +132,7 @@ func adopt(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error 
 	if err != nil {
 		return err
 	}
-	result, err := published(ctx, a, c, d)
+	result, err := published(ctx, a, c, d, o.limits)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // published converts the artifact of a deployment's source, as the controller does.
-func published(ctx context.Context, a *kit.App, c *kit.Cluster, d *v1alpha1.BundleDeployment) (result convert.Result, err error) {
+func published(ctx context.Context, a *kit.App, c *kit.Cluster, d *v1alpha1.BundleDeployment, limits convert.Limits) (result convert.Result, err error) {
 	files, closed, err := openPublished(ctx, a, c, d)
 	if err != nil {
 		return convert.Result{}, err
@@ -36,7 +36,7 @@ func published(ctx context.Context, a *kit.App, c *kit.Cluster, d *v1alpha1.Bund
 	if err != nil {
 		return convert.Result{}, err
 	}
-	result, err = a.Converted(ctx, files, spec.Conversion(d, read.Given, convert.Limits{}))
+	result, err = a.Converted(ctx, files, spec.Conversion(d, read.Given, limits))
 	if err != nil {
 		return convert.Result{}, read.Scrub.Error(kit.Refused(err, false))
 	}

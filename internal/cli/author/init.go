@@ -37,6 +37,7 @@ type initOptions struct {
 	git, branch      string
 	force, dryRun    bool
 	output           printer.Output
+	limits           convert.Limits
 }
 
 // InitCommand returns the command init.
@@ -111,6 +112,7 @@ func initFlags(a *kit.App, cmd *cobra.Command, o *initOptions) {
 	flags.StringVar(&o.branch, "branch", "main", "Branch of the Git repository.")
 	flags.BoolVar(&o.force, "force", false, "Replace existing files.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Say what would be written, and write nothing.")
+	bundle.LimitFlags(cmd, &o.limits)
 	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputName)
 	_ = cmd.MarkFlagDirname("dir") // it only fails for a flag that does not exist
 	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)

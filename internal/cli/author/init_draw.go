@@ -77,11 +77,11 @@ func convertTaken(ctx context.Context, a *kit.App, o *initOptions, taken scaffol
 		return result, err
 	}
 	defer files.Close() //nolint:errcheck // only read from
-	result, err = a.Converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{}))
+	result, err = a.Converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, o.limits))
 	if err != nil && taken.Format == convert.RegistryV1 && len(o.watchNamespaces) == 0 {
 		o.watchNamespaces = []string{o.installNamespace} // an operator of the mode OwnNamespace supports nothing else
 		var again error
-		if result, again = a.Converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, convert.Limits{})); again != nil {
+		if result, again = a.Converted(ctx, files, spec.Conversion(o.deployment(taken), spec.Given{}, o.limits)); again != nil {
 			o.watchNamespaces = nil
 		} else {
 			err = nil

@@ -27,6 +27,9 @@ type OpenOptions struct {
 	Platform     string // of an image
 	Insecure     bool   // an image's registry speaks plain HTTP
 	Key          string // file of the public key that has to have signed an image
+
+	// Limits are those of the manifests; see LimitFlags.
+	Limits convert.Limits
 }
 
 // ConversionOptions say what a bundle becomes: the flags of all commands that convert one.
@@ -52,6 +55,13 @@ func Flags(a *kit.App, cmd *cobra.Command, o *OpenOptions) {
 	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
 	a.EnumFlag(cmd, &o.Format, "format", "", "Format of the bundle; detected when left out.",
 		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))
+	LimitFlags(cmd, &o.Limits)
+}
+
+// LimitFlags adds the flags of the controllers that bound what the manifests of a bundle may be.
+func LimitFlags(cmd *cobra.Command, limits *convert.Limits) {
+	*limits = convert.DefaultLimits()
+	limits.BindFlags(cmd.Flags())
 }
 
 // ConversionFlags adds the flags that name a bundle and say what it becomes. installNamespace is the help of that flag.
@@ -114,7 +124,7 @@ func (o *ConversionOptions) Convert() convert.Options {
 	}
 	return convert.Options{
 		Format: convert.Format(o.Format), Path: o.Path, InstallNamespace: o.InstallNamespace, RegistryV1: spec.RegistryV1(&config), Overlay: o.overlays,
-		Helm: o.Options(),
+		Helm: o.Options(), Limits: o.Limits,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
@@ -74,6 +75,7 @@ func previewFlags(cmd *cobra.Command, o *previewOptions) {
 	flags.StringVar(&o.revision, "revision", "", "Revision of the history to preview: its name, its digest or the beginning of it, or \"previous\".")
 	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
 	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
+	bundle.LimitFlags(cmd, &o.Limits)
 	cmd.MarkFlagsMutuallyExclusive("path", "image", "revision")
 	_ = cmd.MarkFlagDirname("path") // it only fails for a flag that does not exist
 }

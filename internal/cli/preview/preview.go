@@ -146,7 +146,7 @@ func (p *Previewer) convert(ctx context.Context) (result convert.Result, err err
 	if p.scrub = read.Scrub; err != nil {
 		return convert.Result{}, err
 	}
-	result, err = p.app.Converted(ctx, b.Files, spec.Conversion(p.Deployment, read.Given, convert.Limits{}))
+	result, err = p.app.Converted(ctx, b.Files, spec.Conversion(p.Deployment, read.Given, p.options.Limits))
 	p.app.Note(b.Notes())
 	if err != nil {
 		return convert.Result{}, p.scrub.Error(kit.Refused(err, false))

@@ -79,7 +79,7 @@ func (r *run) convertFor(ctx context.Context, d *v1alpha1.BundleDeployment) (res
 	if err != nil {
 		return result, err
 	}
-	result, err = r.Converted(ctx, files, spec.Conversion(d, spec.Given{Values: values}, convert.Limits{}))
+	result, err = r.Converted(ctx, files, spec.Conversion(d, spec.Given{Values: values}, r.options.Limits))
 	if err != nil {
 		return result, kit.Refused(err, false)
 	}

@@ -30,7 +30,6 @@ const (
 	ruleMissing = "missing" // something that has to be said is not
 	ruleValue   = manifest.RuleValue
 	ruleSource  = "source" // a source without counterpart
-	ruleFormat  = "format" // a format without counterpart
 	ruleName    = "name"   // a name that cannot be used
 )
 

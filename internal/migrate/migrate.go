@@ -5,6 +5,7 @@ package migrate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
@@ -102,12 +103,7 @@ func twice(items []Item, from []manifest.Manifest) []manifest.Problem {
 
 // unusedImages refuses images for what is not there, which are typing errors.
 func (in *input) unusedImages() {
-	names := make([]string, 0, len(in.options.Images))
-	for name := range in.options.Images {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(in.options.Images)) {
 		if !slices.ContainsFunc(in.items, func(m manifest.Manifest) bool { return named(m, name) }) {
 			in.problems = append(in.problems, manifest.Problem{Rule: ruleMissing,
 				Message: "an image is given for " + quoted(name) + ", and nothing that is migrated has that name", Remedy: "correct the name"})

@@ -106,10 +106,14 @@ func (r *reading) conditionImage() string {
 
 // preflight reads how changes of CRDs are judged, in both shapes.
 func (r *reading) preflight(d *v1alpha1.BundleDeployment) {
-	install := r.spec.sub("install").sub("preflight").sub("crdUpgradeSafety")
-	older := r.spec.sub("preflight").sub("crdUpgradeSafety")
-	off := older.flag("disabled")
-	for _, safety := range []fields{install, older} {
+	r.crdSafety(d, r.spec.sub("install").sub("preflight").sub("crdUpgradeSafety"), r.spec.sub("preflight").sub("crdUpgradeSafety"))
+}
+
+// crdSafety reads whether upgrades of CRDs are judged, in the places where it may be said.
+func (r *reading) crdSafety(d *v1alpha1.BundleDeployment, places ...fields) {
+	off := false
+	for _, safety := range places {
+		off = safety.flag("disabled") || off
 		switch enforcement, at := safety.text("enforcement"), safety.at("enforcement"); enforcement {
 		case "", "Strict":
 		case "None":

@@ -3,8 +3,11 @@
 package migrate
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
@@ -14,9 +17,8 @@ import (
 var classes = map[string]v1alpha1.Format{
 	"core-rukpak-io-plain":    v1alpha1.FormatPlainV0,
 	"core-rukpak-io-registry": v1alpha1.FormatRegistryV1,
+	"core-rukpak-io-helm":     v1alpha1.FormatHelm,
 }
-
-const helmClass = "core-rukpak-io-helm"
 
 // manifestsFolder is where RukPak looks for the objects of a plain bundle.
 const manifestsFolder = "manifests"
@@ -34,7 +36,7 @@ func migrateRukPakDeployment(in *input, r *reading) {
 		delete(template.left, "metadata")
 		what = template.sub("spec")
 		if unpacked := what.text("provisionerClassName"); unpacked != "" {
-			if class != "" && class != unpacked && classes[class] == "" && class != helmClass {
+			if class != "" && class != unpacked && classes[class] == "" {
 				r.note("spec.provisionerClassName %s has no counterpart", quoted(class))
 			}
 			class = unpacked
@@ -45,6 +47,7 @@ func migrateRukPakDeployment(in *input, r *reading) {
 	r.class(class, d)
 	d.Spec.Suspend = r.spec.flag("paused")
 	r.config(d)
+	r.crdSafety(d, r.spec.sub("preflight").sub("crdUpgradeSafety"))
 	if d.Spec.Format == v1alpha1.FormatRegistryV1 {
 		r.note("RukPak's converter is not Satchel's: ServiceAccounts and roles have the same names, but the Pods get the annotations of the "+
 			"ClusterServiceVersion, so that the operator restarts once; %s", "satchel adopt --dry-run shows it")
@@ -61,8 +64,6 @@ func migrateRukPakBundle(in *input, r *reading) {
 	}
 	source.Spec.Immutable = true
 	switch format, known := classes[class]; {
-	case class == helmClass:
-		r.refuse(ruleFormat, "it is a Helm chart", helmRemedy)
 	case known:
 		r.note("its format, %s, is that of the BundleDeployment that names it in spec.sourceRef", format)
 	case class != "":
@@ -71,14 +72,10 @@ func migrateRukPakBundle(in *input, r *reading) {
 	r.made = append(r.made, source)
 }
 
-const helmRemedy = "Satchel does not install Helm charts: render it (helm template), and give the folder as a source of the format plain+v0"
-
 // class chooses the format.
 func (r *reading) class(class string, d *v1alpha1.BundleDeployment) {
 	format, known := classes[class]
 	switch {
-	case class == helmClass:
-		r.refuse(ruleFormat, "it is a Helm chart", helmRemedy)
 	case known:
 		d.Spec.Format = format
 	case class == "":
@@ -90,6 +87,10 @@ func (r *reading) class(class string, d *v1alpha1.BundleDeployment) {
 		d.Spec.Path = manifestsFolder
 		r.note("RukPak applied what lies in the folder manifests, hence spec.path; the namespace of objects that name none is %s now",
 			quoted(firstOf(d.Spec.InstallNamespace, d.Namespace)))
+	}
+	if format == v1alpha1.FormatHelm {
+		r.note("the chart is rendered with the release name %s and the namespace %s; satchel adopt --dry-run shows what differs from what runs",
+			quoted(d.Name), quoted(firstOf(d.Spec.InstallNamespace, d.Namespace)))
 	}
 }
 
@@ -109,6 +110,9 @@ func (r *reading) config(d *v1alpha1.BundleDeployment) {
 		return
 	}
 	config := r.spec.sub("config")
+	if d.Spec.Format == v1alpha1.FormatHelm || config.has("values") {
+		r.chartValues(d, config)
+	}
 	if one := config.text("watchNamespace"); one != "" {
 		registry(d).WatchNamespaces = []string{one}
 	}
@@ -118,10 +122,48 @@ func (r *reading) config(d *v1alpha1.BundleDeployment) {
 	if deployment := config.sub("deploymentConfig"); len(deployment.left) > 0 {
 		registry(d).DeploymentConfig = r.deploymentConfig(deployment)
 	}
-	if d.Spec.RegistryV1 != nil && d.Spec.Format == v1alpha1.FormatPlainV0 {
+	if d.Spec.RegistryV1 != nil && (d.Spec.Format == v1alpha1.FormatPlainV0 || d.Spec.Format == v1alpha1.FormatHelm) {
 		d.Spec.RegistryV1 = nil
-		r.note("spec.config is of operators' bundles and means nothing for the format plain+v0; it is left out")
+		r.note("watchNamespace, watchNamespaces and deploymentConfig in spec.config are for operators' bundles and mean nothing for the format %s; they are left out", d.Spec.Format)
 	}
+}
+
+// chartValues reads the values for a chart, which RukPak takes as a string in YAML.
+func (r *reading) chartValues(d *v1alpha1.BundleDeployment, config fields) {
+	var found any
+	switch written := config.left["values"].(type) {
+	case nil:
+		return
+	case string:
+		reader := manifest.NewReader(nil, manifest.Limits{}).Strict()
+		documents, ok := reader.ValuesOf(config.at("values"), []byte(written))
+		if !ok || len(documents) > 1 {
+			config.take("values")
+			config.wrong("values", "one document of values in YAML")
+			return
+		}
+		if len(documents) == 1 {
+			found = documents[0]
+		}
+	default:
+		found = written
+	}
+	config.take("values")
+	values, ok := found.(map[string]any)
+	if !ok && found != nil {
+		config.wrong("values", "a mapping of names to values")
+		return
+	}
+	if len(values) == 0 {
+		return
+	}
+	encoded, err := json.Marshal(values)
+	if err != nil {
+		config.wrong("values", "a mapping that JSON can hold")
+		return
+	}
+	d.Spec.Helm = &v1alpha1.HelmOptions{Values: &apiextensionsv1.JSON{Raw: encoded}}
+	r.note("passwords and keys among the values belong into a Secret, which spec.helm.valuesFrom names")
 }
 
 // rukpakSource reads a source: the member that its type names.
@@ -287,9 +329,15 @@ func rukpakLocal(r *reading, source, _ fields) []v1alpha1.Source {
 	return []v1alpha1.Source{{Destination: manifestsFolder, ConfigMap: &v1alpha1.LocalReference{Name: name}}}
 }
 
+// unknownDigest stands for content that the manifests do not name; no content has it.
+var unknownDigest = "sha256:" + strings.Repeat("0", 64)
+
+// rukpakUpload names the content by its digest, which RukPak does not record.
 func rukpakUpload(r *reading, source, _ fields) []v1alpha1.Source {
 	source.sub("upload")
-	r.refuse(ruleSource, "its content was uploaded from a disk, which has no counterpart",
-		"push the folder as an image, and add --image "+r.Object.GetName()+"=IMAGE; or commit it to Git, and write that source")
-	return nil
+	name := r.Object.GetName()
+	r.note("the content was uploaded from a disk, and RukPak does not record which it is: the digest of zeros stands for it. satchel run %s FOLDER "+
+		"--spec FILE uploads the folder, and writes the BundleDeployment with the spec in FILE and the digest; or push the folder as an image, and "+
+		"add --image %s=IMAGE", name, name)
+	return []v1alpha1.Source{{Upload: &v1alpha1.UploadSource{Digest: unknownDigest}}}
 }

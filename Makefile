@@ -46,6 +46,11 @@ demo: ## Show the main job on a control plane of its own; DEMO_ONCE=1 ends by it
 		go build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/... ./tests/demo
 	@exec bin/demo
 
+.PHONY: dev
+dev: build ## Start a control plane, both controllers, a registry and a Git server for development, and print how to use them.
+	@$(PROGRESS) -title 'building the servers' go build -v -ldflags '$(LDFLAGS)' -o bin/ ./tests/demo
+	@exec bin/demo -servers
+
 .PHONY: build
 build: ## Build the controllers and the CLI as static binaries into bin/.
 	@$(PROGRESS) -title 'building the controllers and the CLI' \
@@ -71,7 +76,7 @@ pages: ## Write the reference pages of the command line, Markdown and man pages,
 generate: ## Regenerate deep copies, CRDs, the embedded manifests and the reference pages.
 	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
-	go test -count=1 -run TestManifestsAreCurrent ./internal/install -update >/dev/null
+	go run ./build/chart
 	go test -count=1 -run TestReferenceIsCurrent ./tests/docs/reference -update >/dev/null
 
 .PHONY: verify

@@ -21,7 +21,7 @@ import (
 func TestSourcePageExamples(t *testing.T) {
 	a, p := newAdmission(t), sourcePage()
 	p.checkExamples(t, a)
-	samples, err := filepath.Glob("../../config/samples/sources/*.yaml")
+	samples, err := filepath.Glob("../../config/samples/templates/sources/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/satchel-dev/satchel/build/chart"
 	"github.com/satchel-dev/satchel/build/oci"
+	"github.com/satchel-dev/satchel/charts"
 	"github.com/satchel-dev/satchel/internal/install"
 )
 
@@ -54,7 +54,11 @@ func (r *release) images() error {
 
 // manifests writes install.yaml.
 func (r *release) manifests() error {
-	objects, err := install.Manifests(install.Options{Registry: r.registry, Tag: r.version})
+	options := install.Options{Version: r.version}
+	if r.registry != "" {
+		options.SetValue(r.registry, "image", "registry")
+	}
+	objects, err := install.Manifests(options)
 	if err != nil {
 		return err
 	}
@@ -71,17 +75,17 @@ func (r *release) manifests() error {
 
 // chart writes the Helm chart.
 func (r *release) chart() error {
-	contents, err := chart.Files(r.version)
+	contents, err := charts.Files(r.version)
 	if err != nil {
 		return err
 	}
 	var files []file
 	for name, content := range contents {
-		files = append(files, file{name: chart.Name + "/" + name, mode: 0o644, content: content})
+		files = append(files, file{name: charts.Name + "/" + name, mode: 0o644, content: content})
 	}
 	archive, err := pack(files, r.epoch)
 	if err != nil {
 		return err
 	}
-	return r.write(fmt.Sprintf("%s-%s.tgz", chart.Name, chart.Version(r.version)), archive)
+	return r.write(fmt.Sprintf("%s-%s.tgz", charts.Name, charts.Version(r.version)), archive)
 }

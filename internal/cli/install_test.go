@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -134,7 +135,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("the second time changes something: -before +after:\n%s", diff)
 	}
 	var plan setup.InstallPlan
-	if got := c.version("v1.0.0", "install", "--dry-run", "-o", "json", "--ephemeral-storage"); json.Unmarshal([]byte(got.out), &plan) != nil || plan.Options.Registry != testRegistry {
+	if got := c.version("v1.0.0", "install", "--dry-run", "-o", "json", "--ephemeral-storage"); json.Unmarshal([]byte(got.out), &plan) != nil || fmt.Sprint(plan.Options.Values["image"]) != "map[registry:"+testRegistry+"]" {
 		t.Errorf("the chosen options are not stored: %s", got)
 	}
 	kept := 0

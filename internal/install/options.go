@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -25,114 +25,151 @@ const (
 // Controllers are both.
 var Controllers = []string{SourceController, DeploymentController}
 
+// ControllerValues are the keys of each controller's values in the chart.
+var ControllerValues = map[string]string{SourceController: "sourceController", DeploymentController: "deploymentController"}
+
 const (
 	// DefaultNamespace is where config/default puts the controllers.
 	DefaultNamespace = "satchel-system"
-	// PlaceholderRegistry is the registry in config/default, where no images are published.
+	// PlaceholderRegistry is the registry in the chart and in config/default, where no images are published.
 	PlaceholderRegistry = "registry.example.org/satchel"
-	// placeholderTag is the tag in config/default.
-	placeholderTag = "dev"
 )
 
 // Options say how an installation differs from config/default, which is what the zero value means.
 type Options struct {
 	// Namespace is where the controllers run; default satchel-system.
 	Namespace string `json:"namespace,omitempty"`
-	// Registry is what the references of both images begin with, such as registry.example.org/satchel.
-	Registry string `json:"registry,omitempty"`
-	// Tag is the tag of both images.
-	Tag string `json:"tag,omitempty"`
-	// Images are references in full, by the name of the controller; they take precedence over Registry and Tag.
-	Images map[string]string `json:"images,omitempty"`
-	// PullSecrets are names of Secrets in the controllers' namespace, with which their images are pulled.
-	PullSecrets []string `json:"pullSecrets,omitempty"`
-	// Replicas of each controller, one of them the leader; default 1. More than one needs ephemeral storage.
-	Replicas int64 `json:"replicas,omitempty"`
-	// EphemeralStorage keeps artifacts and caches with the Pods instead of in PersistentVolumeClaims.
-	EphemeralStorage bool `json:"ephemeralStorage,omitempty"`
-	// StorageClass is that of the claims; default: the default class of the cluster.
-	StorageClass string `json:"storageClass,omitempty"`
-	// StorageSizes are the sizes of the claims, by the name of the controller.
-	StorageSizes map[string]string `json:"storageSizes,omitempty"`
-	// Selector limits the controllers to objects with matching labels.
-	Selector string `json:"selector,omitempty"`
-	// WithoutNetworkPolicies leaves the NetworkPolicies out.
-	WithoutNetworkPolicies bool `json:"withoutNetworkPolicies,omitempty"`
-	// AuthenticatedArtifacts has the artifact server ask for tokens, as config/overlays/authenticated-artifacts does.
-	AuthenticatedArtifacts bool `json:"authenticatedArtifacts,omitempty"`
-	// TenantNamespaces, if not empty, are the only namespaces in which the controllers may impersonate ServiceAccounts and
-	// read Secrets, as in config/overlays/namespaced-impersonation.
-	TenantNamespaces []string `json:"tenantNamespaces,omitempty"`
+	// Values are those of the chart charts/satchel; Namespace takes precedence over namespace.name.
+	Values map[string]any `json:"values,omitempty"`
+	// Version is that of the program, and the default tag of the images; default dev.
+	Version string `json:"-"`
 }
 
 // namespace is where the controllers run.
 func (o Options) namespace() string { return cmp.Or(o.Namespace, DefaultNamespace) }
 
-// Image is the reference of a controller's image.
-func (o Options) Image(controller string) string {
-	if image := o.Images[controller]; image != "" {
-		return image
+// version is the version of the application in the chart.
+func (o Options) version() string { return cmp.Or(o.Version, "dev") }
+
+// SetValue sets a value of the chart at a path of keys. A key on the way that is not a map is replaced.
+func (o *Options) SetValue(value any, path ...string) {
+	if o.Values == nil {
+		o.Values = map[string]any{}
 	}
-	return cmp.Or(o.Registry, PlaceholderRegistry) + "/" + controller + ":" + cmp.Or(o.Tag, placeholderTag)
+	at := o.Values
+	for _, key := range path[:len(path)-1] {
+		next, isMap := at[key].(map[string]any)
+		if !isMap {
+			next = map[string]any{}
+			at[key] = next
+		}
+		at = next
+	}
+	at[path[len(path)-1]] = value
 }
 
-// HasPlaceholders tells whether an image reference is a placeholder, which is not published.
-func (o Options) HasPlaceholders() bool {
-	return slices.ContainsFunc(Controllers, func(c string) bool { return strings.HasPrefix(o.Image(c), PlaceholderRegistry+"/") })
+// RemoveValue removes a value of the chart, so that its default holds.
+func (o *Options) RemoveValue(path ...string) { unstructured.RemoveNestedField(o.Values, path...) }
+
+// withNamespace returns the values with the namespace of the controllers.
+func (o Options) withNamespace() map[string]any {
+	values := map[string]any{}
+	maps.Copy(values, o.Values)
+	namespace := map[string]any{}
+	if given, isMap := values["namespace"].(map[string]any); isMap {
+		maps.Copy(namespace, given)
+	}
+	namespace["name"] = o.namespace()
+	values["namespace"] = namespace
+	return values
 }
 
-// Validate lists all problems of the options, sorted.
-func (o Options) Validate() error {
-	var problems []string
-	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	for _, namespace := range append([]string{o.namespace()}, o.TenantNamespaces...) {
-		for _, problem := range validation.IsDNS1123Label(namespace) {
-			complain("the namespace %q: %s", namespace, problem)
-		}
-	}
-	for _, controller := range Controllers {
-		if _, err := name.ParseReference(o.Image(controller)); err != nil {
-			complain("the image of %s: %v", controller, err)
-		}
-	}
-	for _, secret := range o.PullSecrets {
-		for _, problem := range validation.IsDNS1123Subdomain(secret) {
-			complain("the pull secret %q: %s", secret, problem)
-		}
-	}
-	if _, err := labels.Parse(o.Selector); err != nil {
-		complain("the selector %q: %v", o.Selector, err)
-	}
-	problems = append(problems, o.storageProblems()...)
-	for _, named := range []map[string]string{o.Images, o.StorageSizes} {
-		for controller := range named {
-			if !slices.Contains(Controllers, controller) {
-				complain("there is no controller %q: choose from %s", controller, strings.Join(Controllers, ", "))
+// Images returns the references of the controllers' images in the objects of an installation, by the controller.
+func Images(objects []*unstructured.Unstructured) map[string]string {
+	images := map[string]string{}
+	for _, o := range objects {
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+		for _, c := range containers {
+			container, _ := c.(map[string]any)
+			if image, _ := container["image"].(string); o.GetKind() == "Deployment" {
+				images[o.GetName()] = image
 			}
 		}
 	}
+	return images
+}
+
+// HasPlaceholders tells whether an image is one of the placeholder registry, where none is published.
+func HasPlaceholders(objects []*unstructured.Unstructured) bool {
+	for _, image := range Images(objects) {
+		if strings.HasPrefix(image, PlaceholderRegistry+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// validate lists all problems that the schema of the chart does not report, or not well, sorted. Values are those of the chart
+// with all defaults.
+func validate(namespace string, values map[string]any) error {
+	var problems []string
+	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	tenants, _, _ := unstructured.NestedStringSlice(values, "tenantNamespaces")
+	for _, namespace := range append([]string{namespace}, tenants...) {
+		for _, problem := range validation.IsDNS1123Label(namespace) {
+			add("the namespace %q: %s", namespace, problem)
+		}
+	}
+	secrets, _, _ := unstructured.NestedStringSlice(values, "imagePullSecrets")
+	for _, secret := range secrets {
+		for _, problem := range validation.IsDNS1123Subdomain(secret) {
+			add("the pull secret %q: %s", secret, problem)
+		}
+	}
+	selector, _, _ := unstructured.NestedString(values, "watchLabelSelector")
+	if _, err := labels.Parse(selector); err != nil {
+		add("the selector %q: %v", selector, err)
+	}
+	persistent, _, _ := unstructured.NestedBool(values, "storage", "persistent")
+	for _, controller := range Controllers {
+		replicas, _, _ := unstructured.NestedFieldNoCopy(values, ControllerValues[controller], "replicas")
+		count, isNumber := number(replicas)
+		switch {
+		case isNumber && count < 0:
+			add("%v replicas of %s are too few", count, controller)
+		case isNumber && count > 1 && persistent:
+			add("%v replicas of %s cannot share a volume that is mounted once: choose one replica, or ephemeral storage (--ephemeral-storage, storage.persistent: false)", count, controller)
+		}
+	}
+	return joined(problems)
+}
+
+// validateImages lists references that are none.
+func validateImages(objects []*unstructured.Unstructured) error {
+	var problems []string
+	for controller, image := range Images(objects) {
+		if _, err := name.ParseReference(image); err != nil {
+			problems = append(problems, fmt.Sprintf("the image of %s: %v", controller, err))
+		}
+	}
+	return joined(problems)
+}
+
+func joined(problems []string) error {
 	if len(problems) == 0 {
 		return nil
 	}
 	slices.Sort(problems)
-	return errors.New(strings.Join(problems, "; "))
+	return errors.New(strings.Join(slices.Compact(problems), "; "))
 }
 
-func (o Options) storageProblems() []string {
-	var problems []string
-	switch {
-	case o.Replicas < 0:
-		problems = append(problems, fmt.Sprintf("%d replicas are too few", o.Replicas))
-	case o.Replicas > 1 && !o.EphemeralStorage:
-		problems = append(problems, fmt.Sprintf("%d replicas cannot share a volume that is mounted once: choose ephemeral storage, or one replica", o.Replicas))
+// number reads a number of YAML or JSON, or of a flag.
+func number(value any) (float64, bool) {
+	switch n := value.(type) {
+	case float64:
+		return n, true
+	case int64:
+		return float64(n), true
 	}
-	if o.EphemeralStorage && (o.StorageClass != "" || len(o.StorageSizes) > 0) {
-		problems = append(problems, "ephemeral storage has neither class nor size: use only one of the two")
-	}
-	for _, controller := range slices.Sorted(maps.Keys(o.StorageSizes)) {
-		if size, err := resource.ParseQuantity(o.StorageSizes[controller]); err != nil || size.Sign() <= 0 {
-			problems = append(problems, fmt.Sprintf("the storage size %q of %s is no quantity such as 10Gi", o.StorageSizes[controller], controller))
-		}
-	}
-	return problems
+	return 0, false
 }

@@ -13,7 +13,7 @@ import (
 func TestRecord(t *testing.T) {
 	want := Record{
 		Version: "v1.2.3", OwnNamespace: true,
-		Options: Options{Namespace: "platform", Registry: "example.org/a", StorageSizes: map[string]string{SourceController: "1Gi"}},
+		Options: Options{Namespace: "platform", Values: map[string]any{"image": map[string]any{"registry": "example.org/a"}}},
 		Objects: []ID{{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "platform", Name: "a"}, {Version: "v1", Kind: "Namespace", Name: "platform"}},
 	}
 	kept, err := want.ConfigMap()
@@ -63,7 +63,7 @@ spec: {versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {prop
 	}
 }
 
-func TestOrder(t *testing.T) {
+func TestReleaseOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		a, b  string
 		order int

@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTreeHoldsTheSamples wants all objects of config/samples, on the demo's own servers.
+// TestTreeHoldsTheSamples wants all objects of config/samples/templates, on the demo's own servers.
 func TestTreeHoldsTheSamples(t *testing.T) {
 	servers := upstreams{registry: "127.0.0.1:5000", git: "http://127.0.0.1:3000/fleet.git"}
 	tree, err := servers.tree(os.DirFS(repo), "v0.2.0")
@@ -75,7 +75,7 @@ func TestTreeHoldsTheSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	committed, err := decodeFolder(os.DirFS(repo), "config/samples")
+	committed, err := decodeFolder(os.DirFS(repo), samplesFolder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@
 //
 // It runs from the root of the repository after `make build`; `make demo` does both. It goes on until it is
 // interrupted, or ends by itself with -once or DEMO_ONCE=1; the exit code is 0 only when every check held.
+// With -servers (make dev) it only starts the servers and says how to use them.
 // With -kubeconfig (or DEMO_CLUSTER=existing, for $KUBECONFIG) it uses an existing cluster and cleans up.
 package main
 
@@ -42,6 +43,7 @@ func main() {
 // options are what the caller can choose.
 type options struct {
 	once       bool
+	servers    bool   // only start the servers, and wait
 	kubeconfig string // of an existing cluster; empty for a control plane of its own
 }
 
@@ -50,6 +52,7 @@ func parse(args []string, env func(string) string) (options, error) {
 	o := options{once: env("DEMO_ONCE") != "" && env("DEMO_ONCE") != "0"}
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.BoolVar(&o.once, "once", o.once, "end after the last step instead of waiting for Ctrl-C (DEMO_ONCE=1)")
+	flags.BoolVar(&o.servers, "servers", false, "only start the control plane, the controllers, a registry and a Git server, say how to use them, and wait for Ctrl-C")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "use the cluster of this kubeconfig (DEMO_CLUSTER=existing takes $KUBECONFIG)")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -21,8 +21,9 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Names in config/samples.
+// Names in config/samples/templates.
 const (
+	samplesFolder    = "config/samples/templates"
 	samplesNamespace = "samples"
 	operatorName     = "sample-operator"
 	greeterName      = "greeter"
@@ -88,11 +89,15 @@ func (u upstreams) tree(repo fs.FS, version string) (fs.FS, error) {
 	if err := copyTree(files, repo, "tests/bundles/"+greeterName, greeterName); err != nil {
 		return nil, err
 	}
-	samples, err := fs.Glob(repo, "config/samples/*.yaml")
+	samples, err := fs.Glob(repo, samplesFolder+"/*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	for _, sample := range samples {
+	permissions, err := fs.Glob(repo, samplesFolder+"/permissions/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, sample := range append(samples, permissions...) {
 		if path.Base(sample) == "kustomization.yaml" {
 			continue
 		}
@@ -100,7 +105,7 @@ func (u upstreams) tree(repo fs.FS, version string) (fs.FS, error) {
 		if err != nil {
 			return nil, fmt.Errorf("adapting %s: %w", sample, err)
 		}
-		files[path.Join(fleet, path.Base(sample))] = &fstest.MapFile{Data: content, Mode: 0o644}
+		files[fleet+strings.TrimPrefix(sample, samplesFolder)] = &fstest.MapFile{Data: content, Mode: 0o644}
 	}
 	return files, nil
 }
@@ -163,12 +168,16 @@ func decode(content []byte) ([]*unstructured.Unstructured, error) {
 
 // decodeFolder reads the objects of all files in a folder, Namespaces first.
 func decodeFolder(files fs.FS, dir string) ([]*unstructured.Unstructured, error) {
+	permissions, err := fs.Glob(files, dir+"/permissions/*.yaml")
+	if err != nil {
+		return nil, err
+	}
 	names, err := fs.Glob(files, dir+"/*.yaml")
 	if err != nil {
 		return nil, err
 	}
 	var first, others []*unstructured.Unstructured
-	for _, name := range names {
+	for _, name := range append(permissions, names...) {
 		content, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, err

@@ -65,27 +65,38 @@ func run(ctx context.Context, o options) error {
 
 // play tells the story.
 func (d *demo) play(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{
-		d.startCluster, d.installSatchel, d.publish, d.install, d.repair, d.upgrade,
-	} {
+	parts := []func(context.Context) error{d.startCluster, d.installSatchel, d.publish, d.install, d.repair, d.upgrade}
+	if d.servers {
+		parts = []func(context.Context) error{d.startCluster, d.installSatchel, d.commitSample}
+	}
+	for _, part := range parts {
 		if err := part(ctx); err != nil {
 			return err
 		}
 	}
-	if !d.once {
+	switch {
+	case d.servers:
+		d.describeServers()
+		return d.untilInterrupted(ctx)
+	case !d.once:
 		d.inviteToLook()
-		select {
-		case <-ctx.Done():
-			fmt.Fprintln(d.out)
-			return nil
-		case <-d.controllers.ended:
-			return d.controllers.problem
-		}
+		return d.untilInterrupted(ctx)
 	}
 	if err := d.showCommands(ctx); err != nil {
 		return err
 	}
 	return d.removeDeployments(ctx)
+}
+
+// untilInterrupted waits for Ctrl-C, or for the end of a controller.
+func (d *demo) untilInterrupted(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(d.out)
+		return nil
+	case <-d.controllers.ended:
+		return d.controllers.problem
+	}
 }
 
 // findBinaries wants to be in the root of the repository, with binaries built.

@@ -49,7 +49,7 @@ func (d *demo) installSatchel(ctx context.Context) error {
 
 // announce says what will be created on an existing cluster, and refuses to touch existing objects.
 func (d *demo) announce(ctx context.Context, objects []*unstructured.Unstructured) error {
-	samples, err := decodeFolder(os.DirFS(d.repo), "config/samples")
+	samples, err := decodeFolder(os.DirFS(d.repo), samplesFolder)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ MANIFESTS
 # host is the address of the Git server of the examples.
 host() { printf '%s' "$GIT_HOST"; }
 
-# samples is what most pages talk about: the deployments of config/samples in the namespace samples.
+# samples is what most pages talk about: the deployments of config/samples/templates in the namespace samples.
 samples() {
 	namespace samples
 	mkdir -p bundles && (
@@ -77,7 +77,7 @@ samples() {
 		cp -r "$REPOSITORY/tests/bundles/greeter" .
 		commit "$(host)/bundles.git" "greet"
 	)
-	kubectl kustomize "$REPOSITORY/config/samples" |
+	kubectl kustomize "$REPOSITORY/config/samples/templates" |
 		sed -e "s|https://git.example.org|$GIT_HOST|; s|registry.example.org|$REGISTRY_HOST|" | quietly kubectl apply -f -
 	quietly satchel wait greeter --timeout 1m
 	quietly satchel wait sample-operator --timeout 1m

@@ -88,7 +88,9 @@ data: {a: b}
 // environment variable that the newer one does not have.
 func (r *rig) olderVersion(t *testing.T) {
 	t.Helper()
-	objects, err := install.Manifests(install.Options{Registry: "registry.test/satchel", Tag: "v1.0.0", EphemeralStorage: true})
+	objects, err := install.Manifests(install.Options{Version: "v1.0.0", Values: map[string]any{
+		"image": map[string]any{"registry": "registry.test/satchel"}, "storage": map[string]any{"persistent": false},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,25 +38,32 @@ func chartFlags(cmd *cobra.Command, o *ChartOptions) {
 }
 
 // Read reads the files, and puts what --set says over them.
-func (o *ChartOptions) Read(in io.Reader) error {
-	o.values = map[string]any{}
-	for _, file := range o.Files {
+func (o *ChartOptions) Read(in io.Reader) (err error) {
+	o.values, err = ReadValues(o.Files, o.Set, in)
+	return err
+}
+
+// ReadValues reads files with values of a chart, each over those before it, and puts expressions such as a.b=c over them. The
+// name - is standard input.
+func ReadValues(files, set []string, in io.Reader) (map[string]any, error) {
+	merged := map[string]any{}
+	for _, file := range files {
 		name, data, err := readFile("--values", file, in, longestValues)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		read, problem := values.Read(data)
 		if problem != "" {
-			return fmt.Errorf("reading --values: %s: %s", name, problem)
+			return nil, fmt.Errorf("reading --values: %s: %s", name, problem)
 		}
-		o.values = values.Over(o.values, read)
+		merged = values.Over(merged, read)
 	}
-	for _, expression := range o.Set {
-		if err := values.Set(o.values, expression); err != nil {
-			return err
+	for _, expression := range set {
+		if err := values.Set(merged, expression); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return merged, nil
 }
 
 // longestValues bounds a file with values.

@@ -57,19 +57,21 @@ const (
 
 // newInstaller reads what is installed, and compares it with the chosen options. It refuses forbidden changes.
 func newInstaller(ctx context.Context, a *kit.App, o installOptions) (*installer, error) {
-	e, err := check.NewExaminer(a, o.settings.Namespace)
+	e, err := check.NewExaminer(a, o.namespace)
 	if err != nil {
 		return nil, err
 	}
 	i := &installer{Examiner: e, app: a, flags: o}
-	if i.before, err = recordOf(ctx, e, o.settings.Namespace); err != nil {
+	if i.before, err = recordOf(ctx, e, o.namespace); err != nil {
 		return nil, err
 	}
 	var before install.Options
 	if i.before != nil {
 		before = i.before.Options
 	}
-	i.chosen = chosen(a, o, before)
+	if i.chosen, err = chosen(a, o, before); err != nil {
+		return nil, err
+	}
 	desired, err := install.Manifests(i.chosen)
 	if err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func newInstaller(ctx context.Context, a *kit.App, o installOptions) (*installer
 	if err := i.refuse(); err != nil {
 		return nil, err
 	}
-	if i.chosen.HasPlaceholders() {
+	if install.HasPlaceholders(desired) {
 		return nil, fmt.Errorf("the images of %s are examples and not published: push those of the release to a registry that the cluster reaches, and name it with --registry", install.PlaceholderRegistry)
 	}
 	return i, nil

@@ -88,7 +88,7 @@ func (u *uninstaller) candidates() ([]install.ID, error) {
 	if u.record != nil {
 		return append(slices.Clone(u.record.Objects), install.ID{Version: "v1", Kind: "ConfigMap", Namespace: u.Namespace, Name: install.RecordName}), nil
 	}
-	objects, err := install.Manifests(install.Options{Namespace: u.Namespace, AuthenticatedArtifacts: true})
+	objects, err := install.Manifests(install.Options{Namespace: u.Namespace})
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,10 @@ var (
 		"github.com/fluxcd/pkg/oci/...", "github.com/docker/...", "github.com/distribution/...",
 		"github.com/ProtonMail/...",
 	}
+	deploymentStages = []string{
+		"./internal/controller/deployment/resolve/...", "./internal/controller/deployment/render/...", "./internal/controller/deployment/decide/...",
+		"./internal/controller/deployment/deliver/...", "./internal/controller/deployment/settle/...",
+	}
 	composers = []string{
 		"./internal/controller/...", "./internal/cli/...", "./internal/manager/...", "./cmd/...",
 	}
@@ -111,12 +115,19 @@ var importRules = []importRule{{
 	name:   "stages of the deployment controller do not import each other",
 	why:    "what one stage knows of another is its result, which the reconcile hands over",
 	remedy: "let the reconcile pass a value, or move what both need to a package below internal/controller/deployment that is no stage",
+	from:   deploymentStages,
+	not:    append([]string{"./internal/controller/deployment"}, deploymentStages...),
+}, {
+	name:   "what stages of the deployment controller share knows no stage",
+	why:    "otherwise a stage would import another one by a detour",
+	remedy: "let the stage pass a value, or move the type to internal/controller/deployment/stage",
 	from: []string{
-		"./internal/controller/deployment/resolve/...", "./internal/controller/deployment/render/...", "./internal/controller/deployment/approval/...",
+		"./internal/controller/deployment/stage/...", "./internal/controller/deployment/hooks/...", "./internal/controller/deployment/approval/...",
+		"./internal/controller/deployment/certificates/...", "./internal/controller/deployment/snapshot/...", "./internal/controller/deployment/dependency/...",
+		"./internal/controller/deployment/waiting/...", "./internal/controller/deployment/scrub/...", "./internal/controller/deployment/figures/...",
+		"./internal/controller/deployment/failure/...",
 	},
-	not: []string{
-		"./internal/controller/deployment/resolve/...", "./internal/controller/deployment/render/...", "./internal/controller/deployment/approval/...",
-	},
+	not: append([]string{"./internal/controller/deployment"}, deploymentStages...),
 }, {
 	name:   "the pipeline is generic",
 	why:    "all controllers use it, with kinds and states of their own",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 )
 
 // keepingClient is the client that corrects drift of the applied revision while a newer plan
@@ -18,7 +19,7 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 	if approval.AwaitsApproval(err) {
 		return r.approvedClient(ctx, s)
 	}
-	if isAfter(err, stepApprove) {
+	if isAfter(err, stage.StepApprove) {
 		return s.resolved.Access.Client, nil
 	}
 	if demanded, err := r.approvals().Demanded(ctx, s.Object); err != nil || !demanded {
@@ -36,11 +37,11 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	}
 	as := s.Object.DeepCopy()
 	as.Spec.ServiceAccountName, as.Spec.RemoteServiceAccountName, as.Spec.KubeConfig = record.ServiceAccountName, record.RemoteServiceAccountName, record.KubeConfig
-	approved, err := r.accounts().Find(ctx, as)
+	approved, err := r.resolve.Accounts.Find(ctx, as)
 	if err != nil {
 		return nil, err
 	}
-	target, err := r.accounts().Identify(ctx, as, approved)
+	target, err := r.resolve.Accounts.Identify(ctx, as, approved)
 	if err == nil && target != s.listed.Inventory.Target {
 		err = fmt.Errorf("the kubeconfig for which the executed plan was approved leads to another cluster now")
 	}

@@ -27,6 +27,12 @@ func (o Options) SetupReconciler(mgr ctrl.Manager, concurrent int, part shard.Sh
 	return o.setup(context.Background(), mgr, concurrent, part)
 }
 
+// Change changes what the reconciler works with.
+func (r *Reconciler) Change(change func(*Deps)) {
+	change(&r.Deps)
+	r.connect()
+}
+
 // Unwatch ends the watches of a deployment until it is compared with the cluster again,
 // as they end where another process leads.
 func (r *Reconciler) Unwatch(key types.NamespacedName) { r.watches.Drop(key) }

@@ -7,13 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/objecterror"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
@@ -70,53 +66,4 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 // waits for the deletion of an object that is to be recreated.
 func (s *state) applying() bool {
 	return slices.ContainsFunc(s.listed.Inventory.Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
-}
-
-// leaveOut excludes objects with violations from drift correction. If one is the Secret
-// of a certificate, or such a Secret could not be read, all objects that hold or trust
-// certificates are excluded.
-func (s *state) leaveOut(violations []violation.Violation) {
-	if !s.Keeping {
-		return
-	}
-	secret := false
-	for _, violation := range violations {
-		s.decided.LeftOut = append(s.decided.LeftOut, violation.String())
-		secret = secret || s.rendered.Issued.Secret(violation.Object) != nil
-	}
-	if s.rendered.Issued == nil || !secret && s.rendered.Issued.Unseen(s.decided.Plan) == nil {
-		return
-	}
-	s.decided.Plan.LeaveOut(func(o plan.Object) bool { return s.rendered.Issued.Secret(o.ID) != nil || s.rendered.Trusts(o.Desired) })
-}
-
-// leaveOutFailed is leaveOut for objects that the API server rejects.
-func (s *state) leaveOutFailed(failed []*objecterror.Error) {
-	out := map[inventory.ID]bool{}
-	for _, f := range failed {
-		s.decided.LeftOut = append(s.decided.LeftOut, f.Error())
-		out[f.ID] = true
-	}
-	s.decided.Plan.LeaveOut(func(o plan.Object) bool { return out[o.ID] })
-}
-
-// keptText says whether drift of the last applied revision is corrected, and its health, while a
-// newer one fails with a message.
-func (s *state) keptText(message string) string {
-	kept := s.kept
-	unsaid := slices.DeleteFunc(slices.Clone(kept.decided.LeftOut), func(line string) bool { return strings.Contains(message, line) })
-	slices.Sort(unsaid)
-	unhealthy := ""
-	if kept.settled.Health != nil && !kept.settled.Health.Healthy() {
-		unhealthy = ", and is not healthy: " + kept.settled.Health.Message()
-	}
-	switch {
-	case len(kept.decided.LeftOut) == 0 && unhealthy != "":
-		return unhealthy
-	case len(kept.decided.LeftOut) == 0:
-		return " and is kept from drifting"
-	case len(unsaid) == 0:
-		return fmt.Sprintf(" and is kept from drifting, but for %d of its objects", len(kept.decided.LeftOut)) + unhealthy
-	}
-	return fmt.Sprintf(" and is kept from drifting, but for %d of its objects%s\n%s", len(kept.decided.LeftOut), unhealthy, strings.Join(unsaid, "\n"))
 }

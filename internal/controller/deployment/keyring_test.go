@@ -98,14 +98,14 @@ func TestRotationOfKeys(t *testing.T) {
 		return keys
 	}
 	d := r.drive(t, key, nil)
-	d.Keys = ring("1")
+	d.Change(func(deps *deployment.Deps) { deps.Keys = ring("1") })
 	r.decide(t, key, d.waits(t, first.Revision))
 	applied, _ := d.ready(t)
 	record, wrapped := applied.Status.Executed.DeepCopy(), applied.Status.HashKey
 	mark := r.mark(t)
 	for _, names := range [][]string{{"1", "2"}, {"2"}, {"2", "3"}, {"3"}} {
 		d = d.again(t, nil)
-		d.Keys = ring(names...)
+		d.Change(func(deps *deployment.Deps) { deps.Keys = ring(names...) })
 		d.now = d.now.Add(time.Hour)
 		now, _ := d.ready(t)
 		if now.Status.Executed == nil || now.Status.Executed.Plan != record.Plan || now.Status.Executed.Key != record.Key || now.Status.HashKey == "" {

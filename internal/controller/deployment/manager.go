@@ -33,9 +33,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/decide"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/scrub"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/settle"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/trigger"
@@ -119,11 +124,8 @@ type Reconciler struct {
 	writer  pipeline.StatusWriter
 	backoff pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
-	demands *pipeline.Demands
-	memory  stage.Memory
-	awaited waiting.Names
-	// dependencies are those that deployments currently wait for.
-	dependencies   waiting.Names
+	demands        *pipeline.Demands
+	memory         stage.Memory
 	renderer       *render.Renderer
 	migrations     *storageversion.Migrations
 	kinds          *waiting.Kinds
@@ -136,6 +138,13 @@ type Reconciler struct {
 	names          *drift.Names // watches the Secrets and ConfigMaps that conversions need
 	scrubs         scrub.Memory
 	waker          *trigger.Waker
+
+	resolve resolve.Stage
+	render  render.Stage
+	decide  decide.Stage
+	hooks   hooks.Runner
+	deliver deliver.Stage
+	settle  settle.Stage
 }
 
 // NewReconciler returns a reconciler with the given dependencies.
@@ -161,6 +170,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	if r.names = drift.NewNames(watches); watches.Limit > 0 {
 		r.watches = drift.New(watches)
 	}
+	r.connect()
 	if deps.Remotely > 0 {
 		r.remotely = semaphore.NewWeighted(int64(deps.Remotely))
 	}
@@ -174,7 +184,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	if err := approval.Index(mgr); err != nil {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
 	}
-	changes := trigger.Mapper{Client: r.Client, Packages: &r.awaited, Dependencies: &r.dependencies}
+	changes := trigger.Mapper{Client: r.Client, Packages: &r.decide.Awaited, Dependencies: &r.resolve.Dependencies}
 	running, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.renderer.Unwanted(), r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(changes.UsersOf), builder.WithPredicates(trigger.SourceChanged())).
@@ -251,7 +261,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case object.Spec.Suspend:
 		return r.suspended(bounded, s)
 	}
-	err = r.deliver(bounded, s)
+	err = r.runSteps(bounded, s)
 	r.keepApplied(bounded, s, err)
 	err = r.scrub(bounded, s, err)
 	if ctx.Err() != nil {
@@ -296,23 +306,24 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	r.countWork(s)
-	r.subscribe(s, err)
+	settling := s.settling(err)
+	r.settle.CountWork(settling)
+	r.settle.Subscribe(settling, err)
 	r.renderer.End(s.Key(), err, s.keepErr)
 	pending := errors.Is(err, render.ErrPending) && s.resolved.SameAsBefore(&s.Subject) // while the same revision is converted again the status stays
 	if !pending && !s.keepsTold() {
-		updateStatus(s, err)
+		settle.Update(settling, err)
 	}
 	if failed := s.Write(ctx, r.writer); failed != nil {
 		r.memory.Forget(s.Key()) // or an inventory that was not stored would be trusted
 		return r.backoff.Conflict(s.Key(), failed)
 	}
 	s.note.Version = s.Object.ResourceVersion
-	r.emit(s)
-	r.showExpiry(s)
-	r.showHeld(s)
+	r.settle.Emit(settling)
+	r.settle.ShowExpiry(settling)
+	r.settle.ShowHeld(settling)
 	pipeline.LogFailure(ctx, s.Before, s.Object, err)
-	return ctrl.Result{RequeueAfter: s.untilRenewal(r.pause(s, err))}, nil
+	return ctrl.Result{RequeueAfter: settling.UntilRenewal(r.pause(s, err))}, nil
 }
 
 // writeTimeout bounds writing a status after the work has ended or timed out.
@@ -327,7 +338,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
 		s.Home = object.InstallNamespaceOrDefault()
 	}
-	s.Rules, s.RulesErr = rulesOf(&object.Spec)
+	s.Rules, s.RulesErr = settle.RulesOf(&object.Spec)
 	r.unlock(s)
 	s.note = r.memory.Recall(client.ObjectKeyFromObject(object), object.UID)
 	return s
@@ -345,5 +356,5 @@ func (r *Reconciler) protect(ctx context.Context, s *state) (pipeline.Outcome, e
 		return pipeline.Stop, fmt.Errorf("adding the finalizer: %w", pipeline.MarkStale(err))
 	}
 	s.Stored = s.Object.DeepCopy()
-	return pipeline.Continue, r.beginInventory(ctx, s)
+	return pipeline.Continue, r.resolve.BeginInventory(ctx, s.resolving())
 }

@@ -65,7 +65,7 @@ func TestPageHasTheMetrics(t *testing.T) {
 
 // TestPageHasTheEvents wants a row about each event that the controller records, and no other.
 func TestPageHasTheEvents(t *testing.T) {
-	want := page.Found(`(?:EventTypeWarning, |EventTypeNormal, |(?:normal|warning)\(\w+, )"(\w+)"`, code(t))
+	want := page.Found(`(?:EventTypeWarning, |EventTypeNormal, |Events\.(?:Normal|Warning)\([\w.&]+, )"(\w+)"`, code(t))
 	have := page.Found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("events in docs/bundledeployment.md (-want +got):\n%s", diff)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/tests/controlplane"
@@ -361,11 +362,11 @@ func TestT9OwnClusterIsRefused(t *testing.T) {
 		}
 		return conditions.GetMessage(d, "Ready")
 	}
-	driven.Remotes = remotes(t)
+	driven.Change(func(deps *deployment.Deps) { deps.Remotes = remotes(t) })
 	if got := refusal(); !strings.Contains(got, "is the cluster that the controller runs in") {
 		t.Errorf("it says %s", got)
 	}
-	driven.Remotes = strictRemotes()
+	driven.Change(func(deps *deployment.Deps) { deps.Remotes = strictRemotes() })
 	if got := refusal(); !strings.Contains(got, "is denied (loopback): only --egress-allow can permit it") {
 		t.Errorf("it says %s", got)
 	}
@@ -373,11 +374,13 @@ func TestT9OwnClusterIsRefused(t *testing.T) {
 		Allow:     []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Protected: guard.NewProtected(egress.APIServers(r.cp.RESTConfig().Host, "")...),
 	}
-	driven.Remotes = tenant.NewRemotes(guarded.Dialer(guard.Access{}), tenant.Options{})
+	driven.Change(func(deps *deployment.Deps) {
+		deps.Remotes = tenant.NewRemotes(guarded.Dialer(guard.Access{}), tenant.Options{})
+	})
 	if got := refusal(); !strings.Contains(got, "the Kubernetes API server") {
 		t.Errorf("it says %s", got)
 	}
-	driven.Remotes, driven.OwnCluster = remotes(t), true
+	driven.Change(func(deps *deployment.Deps) { deps.Remotes, deps.OwnCluster = remotes(t), true })
 	driven.ready(t)
 }
 

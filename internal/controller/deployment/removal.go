@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/settle"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
@@ -40,8 +41,8 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	defer cancel()
 	err := pipeline.Run(turn, r.bind(declaredRemoval()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseRemoving))
 	err = r.scrub(ctx, s, r.endTurn(turn, s, resolve.AsRemoteFailure(s.resolved.Access, s.Object, err)))
-	r.emitRecovered(s)
-	r.emitKept(s)
+	r.settle.EmitRecovered(s.settling(err))
+	r.settle.EmitKept(s.settling(err))
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctrl.Result{}, nil // the process ends, or lost its lease
@@ -71,14 +72,14 @@ func (r *Reconciler) beginRemoval(s *state) {
 // removalAccount is the step account, unless there is nothing to remove.
 func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	var err error
-	if s.listed.Inventory, err = r.inventory(s); err != nil {
+	if s.listed.Inventory, err = r.resolve.ReadInventory(s.resolving()); err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonFailed, Stalled: true, Err: err}
 	}
-	if s.listed.Inventory.Len() == 0 && !s.lost() && !s.betweenHooks() {
+	if s.listed.Inventory.Len() == 0 && !s.resolving().Lost() && !hooks.BetweenHooks(s.Object) {
 		s.delivered.Removed = &removal.Removed{}
 		return pipeline.Stop, nil
 	}
-	outcome, err := r.account(ctx, s)
+	outcome, err := r.resolve.FindAccount(ctx, s.resolving())
 	if s.listed.Inventory.Len() == 0 && err != nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound {
 		s.delivered.Removed = &removal.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
 		return pipeline.Stop, nil
@@ -86,37 +87,13 @@ func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Out
 	return outcome, err
 }
 
-// removeObjects deletes the objects that are due, and records which it waits for.
-func (r *Reconciler) removeObjects(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.betweenHooks() {
-		s.delivered.Removed = &removal.Removed{} // the inventory lists only running hooks
-		return pipeline.Continue, nil
-	}
-	pruning, err := r.approvals().AllowedPruning(ctx, s.Object)
-	if err != nil {
-		return pipeline.Stop, err
-	}
-	removed, err := removal.Remove(ctx, s.resolved.Access.Client, s.Owner, s.listed.Inventory, removal.Options{Migrations: r.migrations, Pruning: pruning})
-	s.delivered.Removed = &removed
-	if recorded := s.listed.Record(&s.Subject, removed.Inventory); recorded != nil {
-		return pipeline.Stop, recorded
-	}
-	if err != nil {
-		return pipeline.Stop, err
-	}
-	if len(removed.Denied) > 0 {
-		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonRemovalFailed, Err: objectErrors(removed.Denied)}
-	}
-	return pipeline.Continue, nil
-}
-
 // finishRemoval writes the status of an unfinished removal.
 func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ctrl.Result, error) {
-	reportRemoval(s, err)
+	settle.ReportRemoval(s.settling(err), err)
 	if failed := s.Write(ctx, r.writer); failed != nil {
 		return r.backoff.Conflict(s.Key(), failed)
 	}
-	r.emitRemoval(s)
+	r.settle.EmitRemoval(s.settling(err))
 	key := s.Key()
 	pipeline.LogFailure(ctx, s.Before, s.Object, err)
 	if err != nil {
@@ -129,7 +106,7 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 	if s.delivered.Cut != stage.Uncut {
 		return ctrl.Result{RequeueAfter: turnPause}, nil
 	}
-	return ctrl.Result{RequeueAfter: pollPause(looks)}, nil
+	return ctrl.Result{RequeueAfter: settle.PollPause(looks)}, nil
 }
 
 // release removes the finalizer, and forgets the deployment. With the error of a failed
@@ -192,7 +169,7 @@ func (r *Reconciler) listUnreleased(s *state, err error) {
 	for _, entry := range s.listed.Inventory.Entries {
 		left = append(left, entry.ID)
 	}
-	r.warning(s, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be annotated as orphaned (%s): %s",
+	r.deliver.Events.Warning(&s.Subject, "LeftBehind", "Remove", fmt.Sprintf("%d objects are kept, and could not be annotated as orphaned (%s): %s",
 		len(left), failure.Of(err).Error(), pipeline.JoinNames(left)))
 }
 
@@ -214,10 +191,4 @@ func (r *Reconciler) listLeftovers(s *state, err error) {
 	r.Events.Eventf(namespace, s.Object, corev1.EventTypeWarning, "LeftBehind", "Remove", "%s",
 		fmt.Sprintf("bundledeployment %s/%s was deleted with its namespace and could not remove its objects (%s); delete these yourself: %s",
 			s.Object.Namespace, s.Object.Name, failure.Of(err).Error(), pipeline.JoinNames(left)))
-}
-
-// pollPause is the pause before unfinished work is checked again: short at first, then
-// longer.
-func pollPause(looks int) time.Duration {
-	return min(200*time.Millisecond<<min(looks, 5), 5*time.Second)
 }

@@ -7,6 +7,12 @@ import (
 	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/decide"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/settle"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -19,18 +25,8 @@ type declaredStep struct {
 	// keepsApplied tells that, if the step fails, nothing of a newer revision was written, and the inventory and its cluster
 	// are known: drift of the applied revision is corrected meanwhile.
 	keepsApplied bool
-	run          func(*Reconciler, context.Context, *state) (pipeline.Outcome, error)
+	run          runStep
 }
-
-// Names of the steps that other code refers to.
-const (
-	stepInputs     = "inputs"
-	stepConvert    = "convert"
-	stepCertify    = "certify"
-	stepApprove    = "approve"
-	stepPruneFirst = "prune-first"
-	stepApply      = "apply"
-)
 
 // declaredSteps is the whole reconcile of a deployment that is not being deleted, in order.
 func declaredSteps() []declaredStep {
@@ -44,29 +40,29 @@ func declaredSteps() []declaredStep {
 	)
 	return []declaredStep{
 		{"protect", ready, false, (*Reconciler).protect},
-		{"account", ready, false, (*Reconciler).account},
-		{"target", ready, false, (*Reconciler).target},
-		{"recover", ready, false, (*Reconciler).recover},
-		{"accept", ready, true, (*Reconciler).accept},
-		{"source", source, true, (*Reconciler).findSource},
-		{stepInputs, converted, true, (*Reconciler).findInputs},
-		{"trust", source, true, (*Reconciler).trusted},
-		{"depend", ready, true, (*Reconciler).depend},
-		{"decide", ready, false, (*Reconciler).decide},
+		{"account", ready, false, resolves((*resolve.Stage).FindAccount)},
+		{"target", ready, false, resolves((*resolve.Stage).Target)},
+		{"recover", ready, false, resolves((*resolve.Stage).Recover)},
+		{"accept", ready, true, resolves((*resolve.Stage).Accept)},
+		{"source", source, true, resolves((*resolve.Stage).FindSource)},
+		{stage.StepInputs, converted, true, resolves((*resolve.Stage).FindInputs)},
+		{"trust", source, true, resolves((*resolve.Stage).Trust)},
+		{"depend", ready, true, resolves((*resolve.Stage).Depend)},
+		{"due", ready, false, (*Reconciler).due},
 		{"repair", ready, false, (*Reconciler).repair},
-		{"load", source, true, (*Reconciler).load},
-		{stepConvert, converted, true, (*Reconciler).convert},
-		{stepCertify, planned, true, (*Reconciler).certify},
-		{"plan", planned, true, (*Reconciler).makePlan},
-		{"preflight", planned, true, (*Reconciler).preflight},
-		{"dry-run", planned, true, (*Reconciler).dryRun},
-		{stepApprove, ready, true, (*Reconciler).approve},
+		{"load", source, true, renders((*render.Stage).Load)},
+		{stage.StepConvert, converted, true, (*Reconciler).convert},
+		{stage.StepCertify, planned, true, renders((*render.Stage).Certify)},
+		{"plan", planned, true, decides((*decide.Stage).Plan)},
+		{"preflight", planned, true, decides((*decide.Stage).Preflight)},
+		{"dry-run", planned, true, decides((*decide.Stage).DryRun)},
+		{stage.StepApprove, ready, true, decides((*decide.Stage).Approve)},
 		{"hooks", applied, true, (*Reconciler).operate},
 		{"remember", planned, true, (*Reconciler).remember},
-		{"consume", ready, true, (*Reconciler).consume},
-		{stepPruneFirst, applied, false, (*Reconciler).pruneFirst},
-		{stepApply, applied, false, (*Reconciler).apply},
-		{"health", healthy, false, (*Reconciler).checkHealth},
+		{"consume", ready, true, delivers((*deliver.Stage).Consume)},
+		{stage.StepPruneFirst, applied, false, delivers((*deliver.Stage).PruneFirst)},
+		{stage.StepApply, applied, false, delivers((*deliver.Stage).Apply)},
+		{"health", healthy, false, settles((*settle.Stage).CheckHealth)},
 		{"post-hooks", healthy, false, (*Reconciler).afterHealth},
 		{"prune", applied, false, (*Reconciler).prune},
 	}
@@ -76,10 +72,10 @@ func declaredSteps() []declaredStep {
 func declaredRemoval() []declaredStep {
 	return []declaredStep{
 		{"account", "", false, (*Reconciler).removalAccount},
-		{"target", "", false, (*Reconciler).target},
-		{"recover", "", false, (*Reconciler).recover},
+		{"target", "", false, resolves((*resolve.Stage).Target)},
+		{"recover", "", false, resolves((*resolve.Stage).Recover)},
 		{"pre-delete", "", false, (*Reconciler).beforeRemoval},
-		{"remove", "", false, (*Reconciler).removeObjects},
+		{"remove", "", false, delivers((*deliver.Stage).Remove)},
 		{"post-delete", "", false, (*Reconciler).afterRemoval},
 	}
 }
@@ -107,7 +103,7 @@ func isAfter(err error, name string) bool {
 // delivery are the steps that apply converted objects.
 func delivery() []declaredStep {
 	steps := declaredSteps()
-	return steps[indexOfStep(steps, stepCertify):]
+	return steps[indexOfStep(steps, stage.StepCertify):]
 }
 
 // bind binds declared steps to this reconciler.

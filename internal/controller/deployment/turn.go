@@ -11,9 +11,6 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
-	"github.com/satchel-dev/satchel/internal/apply/dryrun"
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
@@ -34,8 +31,8 @@ func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, 
 	return budget.Begin(ctx, r.RemoteTurn)
 }
 
-// deliver runs the steps of a reconcile within its turn.
-func (r *Reconciler) deliver(ctx context.Context, s *state) error {
+// runSteps runs the steps of a reconcile within its turn.
+func (r *Reconciler) runSteps(ctx context.Context, s *state) error {
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
 	err := pipeline.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseReconciling))
@@ -153,28 +150,4 @@ func (r *Reconciler) turnBudget() time.Duration {
 		return budget.Default
 	}
 	return r.RemoteTurn
-}
-
-// tryPlan is the dry run of a plan. For other clusters, objects that passed it in an earlier turn and did not change are
-// skipped.
-func (r *Reconciler) tryPlan(ctx context.Context, s *state) (dryrun.Result, error) {
-	key, write := s.Key(), r.options(s)
-	options := dryrun.Options{Recreate: write.Recreate, Earlier: write.Earlier}
-	if s.resolved.Access.Remote == "" {
-		return dryrun.Run(ctx, s.resolved.Access.Client, *s.decided.Plan, options)
-	}
-	stateOf := func(action plan.Action) string {
-		return action.Rendered.String() + "@" + s.decided.Observed[action.ID].ResourceVersion
-	}
-	options.Tried = func(action plan.Action) bool { return r.remoteProgress.Passed(key, action.ID, stateOf(action)) }
-	check, err := dryrun.Run(ctx, s.resolved.Access.Client, *s.decided.Plan, options)
-	if !s.Keeping {
-		passed := make(map[inventory.ID]string, len(check.Accepted))
-		for _, action := range check.Accepted {
-			passed[action.ID] = stateOf(action)
-		}
-		r.remoteProgress.Pass(key, passed)
-		s.decided.Tried = len(passed) > 0
-	}
-	return check, err
 }

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment"
 )
 
 // gate is the API server of a tenant: a proxy before the shared one that may handle each request.
@@ -147,7 +148,7 @@ func (a *abroad) ofTurns(t *testing.T, key client.ObjectKey, turn time.Duration)
 	t.Helper()
 	t.Cleanup(func() { a.undrive(t, key) })
 	d := a.drive(t, key, nil)
-	d.Remotes, d.OwnCluster, d.RemoteTurn = remotes(t), true, turn
+	d.Change(func(deps *deployment.Deps) { deps.Remotes, deps.OwnCluster, deps.RemoteTurn = remotes(t), true, turn })
 	return d
 }
 

@@ -3,8 +3,6 @@
 package resolve
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -12,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 )
 
 // groundsOf is the digest of the spec of a source without its intervals. It includes what users of the namespace change
@@ -32,7 +31,7 @@ func groundsOf(source *v1alpha1.BundleSource) string {
 			content = source.Status.Artifact.Revision
 		}
 	}
-	return DigestOfAll("satchel.dev/source-grounds/v1", source.Name, spec, content, trust)
+	return stage.DigestOfAll("satchel.dev/source-grounds/v1", source.Name, spec, content, trust)
 }
 
 // fluxGrounds is the digest of the spec of a Flux source; empty while its artifact may belong to another spec.
@@ -51,15 +50,5 @@ func fluxGrounds(source FluxObject) string {
 	delete(object.Spec, "interval")
 	delete(object.Spec, "timeout")
 	delete(object.Spec, "suspend")
-	return DigestOfAll("satchel.dev/source-grounds/v1", source.GetName(), object.Spec)
-}
-
-// DigestOfAll digests values as JSON; empty if one cannot be encoded, which does not happen for API types.
-func DigestOfAll(values ...any) string {
-	data, err := json.Marshal(values)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return stage.DigestOfAll("satchel.dev/source-grounds/v1", source.GetName(), object.Spec)
 }

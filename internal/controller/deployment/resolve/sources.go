@@ -51,8 +51,9 @@ func Untrusted(source *v1alpha1.BundleSource) string {
 type Sources struct {
 	Client client.Client
 	// Live bypasses the cache of Client, and Cached is what may be read of BundleSources without it.
-	Live, Cached client.Reader
-	Shard        shard.Shard
+	Live   client.Reader
+	Cached func() client.Reader
+	Shard  shard.Shard
 	// Manager is the field manager of inline sources.
 	Manager string
 }
@@ -74,7 +75,7 @@ func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1
 // currentSource is the BundleSource of a deployment. The cache may be outdated after a start: a revision other than
 // the last one that was tried is read from the API server.
 func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (*stage.Origin, error) {
-	found, err := r.ownSource(ctx, r.Cached, d)
+	found, err := r.ownSource(ctx, r.Cached(), d)
 	known := err == nil && (found.Artifact.Revision == was.LastAttemptedRevision || found.Artifact.Revision == was.RejectedRevision)
 	if known || was.LastAttemptedRevision == "" {
 		return found, err

@@ -27,12 +27,6 @@ type Decided struct {
 	Warnings []string
 }
 
-// Drift is drift that is not corrected.
-type Drift struct {
-	Compared bool     // the objects were compared with the cluster
-	Found    []string // the differences, where drift is reported
-}
-
 // Drop releases the contents of the objects, but keeps the decisions.
 func (d *Decided) Drop() {
 	if d.Plan == nil {

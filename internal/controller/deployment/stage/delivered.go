@@ -3,6 +3,8 @@
 package stage
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
@@ -83,3 +85,25 @@ const (
 	// CutIdle: it confirmed nothing.
 	CutIdle
 )
+
+// Live are the objects that were repaired in this reconcile, as the API server returned them.
+func (m *Repair) Live() map[inventory.ID]*unstructured.Unstructured {
+	if m == nil || m.Applied == nil {
+		return nil
+	}
+	return m.Applied.Live
+}
+
+// In is an inventory with the changes by hooks in this reconcile.
+func (p *HookProgress) In(inventoried inventory.Inventory) inventory.Inventory {
+	var with []inventory.Entry
+	var without []inventory.ID
+	for id, entry := range p.Entries {
+		if entry == nil {
+			without = append(without, id)
+		} else {
+			with = append(with, *entry)
+		}
+	}
+	return inventoried.Without(without...).With(with...)
+}

@@ -4,6 +4,7 @@ package stage
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -144,4 +145,19 @@ func (r *Resolved) Edits(of *Subject, record *v1alpha1.RevisionRecord) bool {
 // Retries tells whether failures of the revision are counted and retried.
 func (r *Resolved) Retries(of *Subject) bool {
 	return r.Rejected == nil && of.Object.Spec.RollsBack() && of.Object.Status.LastHealthyRevision != r.Revision()
+}
+
+// Subscription is the subscription to changes of the objects of the deployment, without objects.
+func (r *Resolved) Subscription(of *Subject, listed *Listing) drift.Subscription {
+	return drift.Subscription{
+		Client: r.Access.Client, Owner: of.Owner, Target: listed.Inventory.Target,
+		Drift: of.Object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: of.Warns(),
+	}
+}
+
+// OwnerOf is the source of a kept artifact, in the deployment's namespace.
+func OwnerOf(kept *v1alpha1.KeptArtifact, namespace string) (artifact.Owner, error) {
+	kind, name, _ := strings.Cut(kept.Source, "/")
+	owner := artifact.Owner{Kind: kind, Namespace: namespace, Name: name}
+	return owner, owner.Validate()
 }

@@ -49,6 +49,11 @@ func (s *Subject) AuthorityID() inventory.ID { return certificates.AuthorityOf(s
 // Warns tells that drift is reported, and not corrected.
 func (s *Subject) Warns() bool { return s.Object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
 
+// Recreates tells that objects are recreated where immutable fields of them change.
+func (s *Subject) Recreates() bool {
+	return !s.Keeping && s.Object.Spec.Recreate == v1alpha1.RecreateOnImmutableChange
+}
+
 // BackgroundRetryInterval is the pause before retrying something that is not urgent.
 func (s *Subject) BackgroundRetryInterval() time.Duration {
 	return min(s.Object.Spec.RetryIntervalOrDefault(), s.Object.Spec.IntervalOrDefault())

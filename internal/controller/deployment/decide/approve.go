@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+)
+
+// consider finds out what is known about the approval of a plan.
+func (st *Stage) consider(ctx context.Context, in *Input, observed plan.Input, made *plan.Plan) (err error) {
+	if in.Keeping {
+		return nil
+	}
+	in.Decided.Consent, err = st.Approvals.Consider(ctx, approval.Question{
+		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory, Grounds: in.grounds,
+		Rejected: in.Resolved.Rejected != nil, Now: in.Now,
+	}, observed, made)
+	return err
+}
+
+// Approve stops a plan that waits for an approval.
+func (st *Stage) Approve(_ context.Context, in *Input) (pipeline.Outcome, error) {
+	if !in.Resolved.Due || in.Keeping {
+		return pipeline.Continue, nil
+	}
+	c := in.Decided.Consent
+	waits, err := st.Approvals.Waits(c, approval.Proposal{
+		Object: in.Object, Plan: in.Decided.Plan, Hooks: in.Rendered.Hooks, Listed: in.Listed.Inventory, Bare: func(objects []plan.Object) ([]*unstructured.Unstructured, error) {
+			return in.Rendered.Bare(in.Subject, objects)
+		},
+	})
+	if !waits || err != nil {
+		return pipeline.Continue, err
+	}
+	in.Decided.Accepted = true
+	return pipeline.Stop, c.Pending(in.Object, in.Resolved.Revision())
+}
+
+// grounds is the digest of what users of the namespace control of a plan: the spec without its intervals,
+// the spec of the source, and the contents of the inputs.
+func (in *Input) grounds() string {
+	if in.Resolved.Source == nil || in.Resolved.Source.Grounds == "" {
+		return ""
+	}
+	spec := in.Object.Spec.DeepCopy()
+	spec.Suspend, spec.Source = false, nil
+	spec.Interval, spec.RetryInterval = v1alpha1.Duration{}, v1alpha1.Duration{}
+	return stage.DigestOfAll("satchel.dev/grounds/v1", spec, in.Resolved.Source.Grounds, in.Resolved.Inputs.Digest)
+}

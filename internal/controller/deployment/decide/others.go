@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package decide
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
+	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
+	"github.com/satchel-dev/satchel/internal/spec"
+)
+
+// lineage finds the parents of a deployment that installs other deployments: the one that
+// installed it, and so on, by their labels. Parents in other clusters are not visible, and have
+// other UIDs.
+func (st *Stage) lineage(ctx context.Context, d *v1alpha1.BundleDeployment, desired []*unstructured.Unstructured) (violation.Lineage, error) {
+	if !slices.ContainsFunc(desired, func(o *unstructured.Unstructured) bool { return violation.IsDeployment(inventory.IDOf(o)) }) {
+		return violation.Lineage{}, nil
+	}
+	found := violation.Lineage{Members: map[types.UID]string{d.UID: "this deployment itself"}}
+	for at := d; found.Depth < violation.MostNested; {
+		owner := inventory.OwnerOf(at.Labels)
+		if owner.IsZero() {
+			return found, nil
+		}
+		key := client.ObjectKey{Namespace: owner.Namespace, Name: owner.Name}
+		above := &v1alpha1.BundleDeployment{}
+		err := st.Reader.Get(ctx, key, above)
+		if apierrors.IsNotFound(err) {
+			return found, nil // it is gone, or in another cluster
+		}
+		if err != nil {
+			return found, fmt.Errorf("reading bundledeployment %s, which brought this one: %w", key, err)
+		}
+		if _, known := found.Members[above.UID]; known {
+			return found, nil // the labels are forged
+		}
+		found.Members[above.UID] = fmt.Sprintf("the deployment %s, which installed this one", key)
+		found.Depth++
+		at = above
+	}
+	return found, nil
+}
+
+// packages are those that other deployments of the same namespace have installed on a
+// cluster. Packages of other namespaces stay private.
+func (st *Stage) packages(ctx context.Context, of *v1alpha1.BundleDeployment, target string) ([]requirement.Package, error) {
+	var deployments v1alpha1.BundleDeploymentList
+	if err := st.Reader.List(ctx, &deployments, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", of.Namespace, err)
+	}
+	return spec.Packages(deployments.Items, of, target), nil
+}
+
+// namesOf are the names of the required packages.
+func namesOf(requirements []convert.Requirement) map[string]bool {
+	names := map[string]bool{}
+	for _, requirement := range requirements {
+		if requirement.Kind == bundle.RequirePackage {
+			names[requirement.Name] = true
+		}
+		maps.Copy(names, namesOf(requirement.Of))
+	}
+	return names
+}

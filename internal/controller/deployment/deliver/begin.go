@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliver
+
+import (
+	"fmt"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+)
+
+// beginPlan records the planned writes before the first one: in the inventory by hashes,
+// so that the same plan recognizes writes of a process that died, and in the cache by
+// content, so that a later revision knows which fields this deployment owned.
+func (st *Stage) beginPlan(in *Input) error {
+	in.Decided.Plan.Begin()
+	if in.Keeping {
+		return nil
+	}
+	planned, err := in.begunObjects()
+	if err == nil && len(planned) > 0 {
+		err = snapshot.KeepBegun(st.Snapshots, string(in.Object.UID), planned, in.Listed.Inventory, in.Snapshot)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the planned objects: %w", err)
+	}
+	return nil
+}
+
+// begunObjects are the objects that the plan is about to write, without the Secrets of
+// certificates.
+func (in *Input) begunObjects() ([]snapshot.Begun, error) {
+	hashes := map[inventory.ID]string{}
+	planned := in.Decided.Plan.Beginning()
+	for _, object := range planned {
+		hashes[object.ID] = object.Rendered.String()
+	}
+	objects, err := in.Rendered.Bare(in.Subject, planned)
+	if err != nil {
+		return nil, err
+	}
+	begun := make([]snapshot.Begun, 0, len(objects))
+	for _, object := range objects {
+		begun = append(begun, snapshot.Begun{Rendered: hashes[inventory.IDOf(object)], Object: object})
+	}
+	return begun, nil
+}
+
+// saveSnapshot stores the objects of the plan as they were applied, if they are not
+// stored already. The Secrets of certificates stay on the cluster only.
+func (st *Stage) saveSnapshot(in *Input) error {
+	objects, err := in.Rendered.Bare(in.Subject, in.Decided.Plan.Objects())
+	if err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
+	}
+	last := snapshot.Snapshot{Revision: in.Resolved.Revision(), Target: in.Listed.Inventory.Target, Objects: objects, Certificates: in.Rendered.Wanted, Hooks: in.Rendered.Hooks}
+	if err := snapshot.Save(st.Snapshots, string(in.Object.UID), last); err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
+	}
+	return nil
+}
+
+// Begin records the plan in the status, which lists the objects of the inventory, previous and planned. Once that is stored,
+// every object that is written is listed, also after a crash.
+func (st *Stage) Begin(in *Input) error {
+	if err := st.beginPlan(in); err != nil {
+		return err
+	}
+	in.Delivered.Unbegun = stage.Unbegun{Executed: in.Object.Status.Executed, Encoded: in.Object.Status.Inventory, Inventory: in.Listed.Inventory, Hooks: in.Stored.Status.Hooks}
+	if err := in.Listed.Record(in.Subject, in.Delivered.Hooks.In(in.Decided.Plan.Inventory)); err != nil {
+		return err
+	}
+	if !in.Keeping {
+		st.Approvals.Begin(in.Decided.Consent, in.Object, in.Now)
+	}
+	return nil
+}
+
+// Unstored restores the status fields that Begin changed to what is stored, since they could not be: otherwise the status
+// of the failure would contain them.
+func (in *Input) Unstored() {
+	in.Object.Status.Inventory, in.Object.Status.Executed, in.Object.Status.Hooks = in.Stored.Status.Inventory, in.Stored.Status.Executed, in.Stored.Status.Hooks
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deliver
+
+import (
+	"context"
+	"time"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/removal"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+)
+
+// PruneFirst deletes the objects that must be gone before the revision is applied, and
+// waits for that.
+func (st *Stage) PruneFirst(ctx context.Context, in *Input) (pipeline.Outcome, error) {
+	if !in.Resolved.Due || len(in.Decided.Plan.PruneFirst) == 0 {
+		return pipeline.Continue, nil
+	}
+	pruned, err := st.pruneStages(ctx, in, in.Decided.Plan.PruneFirst)
+	in.Decided.Plan.Inventory = in.Decided.Plan.Inventory.Without(pruned.Gone...)
+	if err == nil && !pruned.Complete() {
+		in.Wait("deleted before the revision is applied, and not gone yet: " + pipeline.JoinNames(pruned.Waiting))
+		return pipeline.Stop, nil
+	}
+	return pipeline.Continue, err
+}
+
+// Prune deletes objects that left the bundle, or orphans those that are to be kept,
+// once the rest is healthy.
+func (st *Stage) Prune(ctx context.Context, in *Input) (pipeline.Outcome, error) {
+	if in.Keeping || len(in.Note.Planned.Prune) == 0 {
+		return pipeline.Continue, nil
+	}
+	pruned, err := st.pruneStages(ctx, in, in.Note.Planned.Prune)
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	if pruned.Complete() {
+		in.Note.Planned.Prune = nil
+	} else {
+		in.Note.Checked = time.Time{} // check again whether they are gone
+	}
+	return pipeline.Continue, nil
+}
+
+// pruneStages executes deletions, and records their outcome.
+func (st *Stage) pruneStages(ctx context.Context, in *Input, stages []plan.DeletionStage) (removal.Pruned, error) {
+	pruned, err := removal.Prune(ctx, in.Resolved.Access.Client, in.Owner, stages, removal.Options{Migrations: st.Migrations})
+	if in.Delivered.Pruned == nil {
+		in.Delivered.Pruned = &removal.Pruned{}
+	}
+	in.Delivered.Pruned.Add(pruned)
+	if recorded := in.Listed.Record(in.Subject, in.Listed.Inventory.Without(pruned.Gone...)); recorded != nil {
+		return pruned, recorded
+	}
+	if err == nil && len(pruned.Denied) > 0 {
+		err = failure.Error{Reason: v1alpha1.ReasonPruneFailed, Err: in.Resolved.ObjectErrors(ctx, in.Subject, in.Listed, pruned.Denied)}
+	}
+	return pruned, err
+}
+
+// Remove deletes the objects that are due, and records which it waits for.
+func (st *Stage) Remove(ctx context.Context, in *Input) (pipeline.Outcome, error) {
+	if hooks.BetweenHooks(in.Object) {
+		in.Delivered.Removed = &removal.Removed{} // the inventory lists only running hooks
+		return pipeline.Continue, nil
+	}
+	pruning, err := st.Approvals.AllowedPruning(ctx, in.Object)
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	removed, err := removal.Remove(ctx, in.Resolved.Access.Client, in.Owner, in.Listed.Inventory, removal.Options{Migrations: st.Migrations, Pruning: pruning})
+	in.Delivered.Removed = &removed
+	if recorded := in.Listed.Record(in.Subject, removed.Inventory); recorded != nil {
+		return pipeline.Stop, recorded
+	}
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	if len(removed.Denied) > 0 {
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonRemovalFailed, Err: stage.ObjectErrors(removed.Denied)}
+	}
+	return pipeline.Continue, nil
+}

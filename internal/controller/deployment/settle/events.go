@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+)
+
+// Emit emits events for what this reconcile changed; none if nothing changed.
+func (st *Stage) Emit(in *Input) {
+	st.EmitRecovered(in)
+	st.emitPlanWarnings(in)
+	st.emitObjectWarnings(in)
+	st.emitApplied(in)
+	if in.Kept != nil {
+		st.emitDrift(in.Kept)
+	}
+	st.emitDriftFound(in)
+	st.emitPruned(in)
+	st.emitRejected(in)
+	st.emitApproval(in)
+	st.EmitCertificates(in)
+	st.emitReady(in)
+}
+
+// emitPlanWarnings emits the warnings of the plan, such as an unsafe upgrade of CRDs
+// that is allowed: once, while the status holds the warning.
+func (st *Stage) emitPlanWarnings(in *Input) {
+	if fresh := in.fresh(in.planWarnings(), nil); fresh != "" {
+		st.Events.Warning(in.Subject, "PlanWarning", "Plan", fresh)
+	}
+}
+
+// emitObjectWarnings emits the warnings of the API server and of the conversion: once,
+// while the status holds the warning.
+func (st *Stage) emitObjectWarnings(in *Input) {
+	if fresh := in.fresh(in.Object.Status.Warnings, in.planWarnings()); fresh != "" {
+		st.Events.Warning(in.Subject, "ObjectWarning", "Apply", fresh)
+	}
+}
+
+// fresh joins the warnings that the status did not hold before, without those of the
+// second list, to the message of an event; "" for none.
+func (in *Input) fresh(warnings, without []string) string {
+	left := slices.DeleteFunc(slices.Clone(warnings), func(warning string) bool {
+		return slices.Contains(in.Before.Status.Warnings, warning) || slices.Contains(without, warning)
+	})
+	return strings.Join(left, "\n")
+}
+
+func (st *Stage) emitApplied(in *Input) {
+	st.emitRepaired(in, in.Delivered.Repaired.Result())
+	if in.Delivered.Applied == nil {
+		return
+	}
+	created, updated := in.Delivered.Applied.Count(apply.Created), in.Delivered.Applied.Count(apply.Updated)
+	st.emitAdopted(in)
+	st.emitRecreated(in)
+	switch was, is := in.Before.Status.LastAppliedRevision, in.Object.Status.LastAppliedRevision; {
+	case was == is:
+	case was == "":
+		st.Events.Normal(in.Subject, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", in.Resolved.Revision(), created, updated))
+	default:
+		st.Events.Normal(in.Subject, "Upgraded", "Apply", fmt.Sprintf("upgraded from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
+	}
+	st.emitDrift(in)
+}
+
+// emitAdopted names the adopted objects.
+func (st *Stage) emitAdopted(in *Input) {
+	var adopted []string
+	for _, outcome := range in.Delivered.Applied.Outcomes {
+		if outcome.Kind == apply.Adopted {
+			adopted = append(adopted, fmt.Sprintf("%s, which %s", outcome.ID, outcome.Reason))
+		}
+	}
+	if len(adopted) > 0 {
+		st.Events.Normal(in.Subject, "Adopted", "Apply", fmt.Sprintf("adopted %d objects: %s", len(adopted), strings.Join(adopted, "; ")))
+	}
+}
+
+// emitRecreated names objects that were deleted because of changes to immutable fields.
+func (st *Stage) emitRecreated(in *Input) {
+	var recreated []inventory.ID
+	for _, outcome := range in.Delivered.Applied.Outcomes {
+		if outcome.Recreates() {
+			recreated = append(recreated, outcome.ID)
+		}
+	}
+	if len(recreated) > 0 {
+		st.Events.Normal(in.Subject, "Recreated", "Apply", fmt.Sprintf("deleted %d objects to recreate them, since immutable fields of them change: %s", len(recreated), pipeline.JoinNames(recreated)))
+	}
+}
+
+// emitDrift names the objects with corrected drift: those changed or deleted by another
+// client.
+func (st *Stage) emitDrift(in *Input) {
+	st.emitRepaired(in, in.Delivered.Applied)
+}
+
+func (st *Stage) emitRepaired(in *Input, result *apply.Result) {
+	if result == nil {
+		return
+	}
+	var repaired []string
+	for _, outcome := range result.Outcomes {
+		if outcome.Kind == apply.Repaired {
+			repaired = append(repaired, outcome.ID.String())
+		}
+	}
+	if len(repaired) > 0 {
+		st.Events.Normal(in.Subject, "DriftCorrected", "Apply", "restored objects that another client had changed: "+strings.Join(repaired, ", "))
+	}
+}
+
+// emitRejected emits that a revision was rejected and the last healthy one is rolled
+// back to. Ready tells when that is applied.
+func (st *Stage) emitRejected(in *Input) {
+	if in.Settled.RejectedNow {
+		st.Events.Warning(in.Subject, "RollingBack", "Remediate", "rolling back to revision "+in.Object.Status.LastHealthyArtifact.Revision+": "+in.rejection())
+	}
+}
+
+func (st *Stage) emitPruned(in *Input) {
+	if in.Delivered.Pruned == nil {
+		return
+	}
+	if deleted := in.Delivered.Pruned.DeletedIDs; len(deleted) > 0 {
+		st.Events.Normal(in.Subject, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), pipeline.JoinNames(deleted)))
+	}
+	st.notes(in, "Prune", in.Delivered.Pruned.Notes)
+}
+
+// EmitKept names the objects that a removal keeps on purpose.
+func (st *Stage) EmitKept(in *Input) {
+	if in.Delivered.Removed == nil {
+		return
+	}
+	st.notes(in, "Remove", in.Delivered.Removed.Notes)
+	for _, note := range in.Delivered.Removed.Cleared {
+		st.Events.Normal(in.Subject, "WebhookDeleted", "Remove", note)
+	}
+}
+
+// mostNotes is how many objects have an event of their own.
+const mostNotes = 10
+
+// notes names objects that are kept on purpose, an event each; the last event lists the
+// rest.
+func (st *Stage) notes(in *Input, action string, notes []string) {
+	for i, note := range notes {
+		if more := len(notes) - mostNotes; i == mostNotes-1 && more > 0 {
+			st.Events.Normal(in.Subject, "Kept", action, fmt.Sprintf("%d more objects are kept: %s", more+1, strings.Join(notes[i:], "; ")))
+			return
+		}
+		st.Events.Normal(in.Subject, "Kept", action, note)
+	}
+}
+
+func (st *Stage) emitReady(in *Input) {
+	was, is := conditions.Get(in.Before, meta.ReadyCondition), conditions.Get(in.Object, meta.ReadyCondition)
+	if is == nil || was != nil && was.Status == is.Status && was.Message == is.Message {
+		return
+	}
+	switch is.Status {
+	case metav1.ConditionTrue:
+		st.Events.Normal(in.Subject, "Ready", "Check", is.Message)
+	case metav1.ConditionFalse:
+		st.Events.Warning(in.Subject, is.Reason, "Reconcile", is.Message)
+	}
+}
+
+// EmitRemoval emits a failed removal, once for each message.
+func (st *Stage) EmitRemoval(in *Input) {
+	was, is := conditions.Get(in.Before, meta.ReadyCondition), conditions.Get(in.Object, meta.ReadyCondition)
+	if is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message) {
+		st.Events.Warning(in.Subject, is.Reason, "Remove", is.Message)
+	}
+}
+
+// emitApproval emits an event when a plan or prune waits for an approval, once for each
+// message, and when an approved plan is executed.
+func (st *Stage) emitApproval(in *Input) {
+	was, is := conditions.Get(in.Before, v1alpha1.ApprovalPendingCondition), conditions.Get(in.Object, v1alpha1.ApprovalPendingCondition)
+	if is != nil && (was == nil || was.Message != is.Message) {
+		switch is.Reason {
+		case v1alpha1.ReasonPruneHeld:
+			st.Events.Warning(in.Subject, "PruneHeld", "Prune", is.Message)
+		case v1alpha1.ReasonApprovalDenied:
+			st.Events.Warning(in.Subject, "ApprovalDenied", "Approve", is.Message)
+		default:
+			st.Events.Normal(in.Subject, "ApprovalRequired", "Approve", is.Message)
+		}
+	}
+	if c := in.Decided.Consent; c != nil && c.Begun && in.Object.Status.Executed.Approval != "" {
+		st.Events.Normal(in.Subject, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.Digest, in.Resolved.Revision(), in.Object.Status.Executed.Approval))
+	}
+}
+
+// EmitRecovered emits that an inventory was rebuilt, and which kinds could not be
+// searched everywhere.
+func (st *Stage) EmitRecovered(in *Input) {
+	if in.Listed.Recovered == nil {
+		return
+	}
+	why := "was lost"
+	if in.Listed.Unreadable {
+		why = "could not be read"
+	}
+	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(in.Listed.Recovered.Entries))
+	if unseen := in.Listed.Recovered.Unseen; len(unseen) > 0 {
+		note += "; the ServiceAccount may not list these kinds in all namespaces, so they were looked for in known namespaces only, or not at all: " + strings.Join(unseen, ", ")
+	}
+	st.Events.Normal(in.Subject, "InventoryRebuilt", "Recover", note)
+}

@@ -33,7 +33,7 @@ func Command(a *kit.App) *cobra.Command {
 		Short:   "Check that Satchel works, or can be installed",
 		Long: `Checks Satchel's installation with your permissions: that its CRDs match this program, its controllers and their leader
 election, whether artifacts are served, whether the deployment controller may impersonate the tenants' ServiceAccounts,
-the admission policies, and which deployments and sources are not Ready. With --pre it checks whether the cluster meets
+the admission policies, whether Argo CD takes installed objects for its own, and which deployments and sources are not Ready. With --pre it checks whether the cluster meets
 the requirements of an installation, and whether you have the permissions to install.
 
 Signs: ✓ in order, ! worth a look, ✗ broken, ? could not be found out.
@@ -153,7 +153,7 @@ func (e *Examiner) Examine(ctx context.Context, pre bool) error {
 	if err := e.kubernetes(); err != nil {
 		return err
 	}
-	checks := []func(context.Context){e.definitions, e.controllers, e.leaders, e.artifacts, e.impersonation, e.guards, e.approvers, e.troubles}
+	checks := []func(context.Context){e.definitions, e.controllers, e.leaders, e.artifacts, e.impersonation, e.guards, e.approvers, e.argo, e.troubles}
 	if pre {
 		checks = []func(context.Context){e.admission, e.names, e.permissions, e.volumes, e.present}
 	}

@@ -107,6 +107,28 @@ func (h Hints) Explain(err error, format string, args ...any) error {
 	return Describe(err, format, args...)
 }
 
+// TLSHints tell what a user may do about a connection that failed for want of TLS or of trust.
+type TLSHints struct {
+	PlainHTTP string // the server speaks HTTP without TLS
+	Untrusted string // no trusted authority issued the server's certificate
+}
+
+// Explain adds the hint for err, if there is one.
+func (h TLSHints) Explain(err error) error {
+	hint := ""
+	switch {
+	case WithoutTLS(err):
+		hint = h.PlainHTTP
+	case Untrusted(err):
+		hint = h.Untrusted
+	}
+	var typed *Error
+	if hint == "" || !errors.As(err, &typed) {
+		return err
+	}
+	return &Error{Reason: typed.Reason, Err: fmt.Errorf("%w: %s", err, hint), RetryAfter: typed.RetryAfter}
+}
+
 // maxQuoted bounds, in characters, what Quote returns.
 const maxQuoted = 256
 

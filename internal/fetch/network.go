@@ -76,6 +76,18 @@ func OfCertificate(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &authority) || alerted(err)
 }
 
+// WithoutTLS tells whether a server answered a TLS handshake with HTTP.
+func WithoutTLS(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/"
+}
+
+// Untrusted tells whether no trusted authority issued the server's certificate.
+func Untrusted(err error) bool {
+	var authority x509.UnknownAuthorityError
+	return errors.As(err, &authority)
+}
+
 // alerted tells whether the server ended TLS with an alert, for which crypto/tls exports no type.
 func alerted(err error) bool {
 	var operation *net.OpError
@@ -118,6 +130,8 @@ func networkCause(err error) string {
 		return "the host's address could not be found"
 	case errors.As(err, &certificate), errors.As(err, &authority):
 		return "the server's certificate is not trusted"
+	case WithoutTLS(err):
+		return "the server speaks HTTP without TLS"
 	case errors.As(err, &record):
 		return "the server does not speak TLS as expected"
 	case alerted(err):

@@ -81,6 +81,12 @@ var (
 	}
 )
 
+// tlsHints tell what a user may do about TLS.
+var tlsHints = fetch.TLSHints{
+	PlainHTTP: "use an http:// URL, which the source controller's --insecure-hosts has to permit for the host",
+	Untrusted: "put the CA certificate as ca.crt into the Secret that secretRef names",
+}
+
 // New returns the fetcher of a repository, without asking the server yet.
 func New(o Options) (*Fetcher, error) {
 	parsed, err := parseRepository(o.URL)
@@ -227,5 +233,5 @@ func (f *Fetcher) explain(err error) error {
 	case f.app == nil && f.gate == nil && f.login.Empty():
 		shown = anonymousHints
 	}
-	return shown.Explain(err, "git repository %s", fetch.DisplayURL(f.url))
+	return shown.Explain(tlsHints.Explain(err), "git repository %s", fetch.DisplayURL(f.url))
 }

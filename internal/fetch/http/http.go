@@ -64,6 +64,12 @@ var hints = fetch.Hints{
 	fetch.DigestMismatch: "the archive has changed, or the digest of the source is wrong",
 }
 
+// tlsHints tell what a user may do about TLS.
+var tlsHints = fetch.TLSHints{
+	PlainHTTP: "use an http:// URL, which the source controller's --insecure-hosts has to permit for the host",
+	Untrusted: "name a Secret with the CA certificate as ca.crt in certSecretRef",
+}
+
 // New returns the fetcher of an archive, without asking the server yet.
 func New(o Options) (*Fetcher, error) {
 	if o.Client == nil {
@@ -360,5 +366,5 @@ func isSettled(modified, answered string) bool {
 }
 
 func (f *Fetcher) explain(err error) error {
-	return hints.Explain(err, "archive %s", fetch.DisplayURL(f.url))
+	return hints.Explain(tlsHints.Explain(err), "archive %s", fetch.DisplayURL(f.url))
 }

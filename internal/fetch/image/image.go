@@ -235,7 +235,14 @@ var (
 	}
 )
 
+// tlsHints tell what a user may do about TLS. Insecure is plain HTTP: certificates are always verified.
+var tlsHints = fetch.TLSHints{
+	PlainHTTP: "set insecure to use plain HTTP, which the source controller's --insecure-hosts has to permit for the host",
+	Untrusted: "name a Secret with the CA certificate as ca.crt in certSecretRef",
+}
+
 func (f *Fetcher) explain(err error) error {
+	err = tlsHints.Explain(err)
 	hints := openHints
 	if login, _, begun := f.registry.session.state(); !login.Empty() {
 		hints = loginHints

@@ -174,7 +174,8 @@ func (m MissingKind) violation() violation.Violation {
 	violation := violation.Violation{
 		Rule: violation.KindMissing, Object: m.ID,
 		Message: fmt.Sprintf("%s: the cluster does not know kind %s of %s", m.ID, kind.Kind, kind.GroupVersion()),
-		Remedy:  fmt.Sprintf("install the CRD that defines %s in group %q first", kind.Kind, kind.Group),
+		Remedy: fmt.Sprintf("install the CRD that defines %s in group %q first, or name the kind in spec.optionalKinds to leave its objects out until it is served",
+			kind.Kind, kind.Group),
 	}
 	if len(m.Served) > 0 {
 		violation.Remedy = "it is served as " + strings.Join(m.Served, ", ")

@@ -90,7 +90,7 @@ func TestKindThatIsMissing(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": configMap("a", "one")})
 	key := r.deploy(t, namespace, "app", quick)
 	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
-	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "does not know kind Gadget of "+group+"/v1") || !strings.Contains(message, "install the CRD") {
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "does not know kind Gadget of "+group+"/v1") || !strings.Contains(message, "install the CRD") || !strings.Contains(message, "spec.optionalKinds") {
 		t.Errorf("the message does not name the kind and the remedy: %s", message)
 	}
 	if r.get(t, aConfigMap(namespace, "a")) {

@@ -17,8 +17,16 @@ type HelmOptions struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a release: lower-case letters, digits, '-' and '.'"
 	ReleaseName string `json:"releaseName,omitempty"`
 
-	// Values for the templates, merged over those of valuesFrom and those of the chart. A
-	// null removes a value of theirs.
+	// ValuesFiles are files of the bundle with values, as paths relative to the root of the
+	// bundle's files: to the root of the artifact, or to the only folder in it. They are
+	// merged in this order over the values of the chart, and valuesFrom and values over them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	ValuesFiles []ValuesFile `json:"valuesFiles,omitempty"`
+
+	// Values for the templates, merged over those of valuesFrom, of valuesFiles and of the
+	// chart. A null removes a value of theirs.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	Values *apiextensionsv1.JSON `json:"values,omitempty"`
@@ -31,6 +39,13 @@ type HelmOptions struct {
 	// +kubebuilder:validation:MaxItems=50
 	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`
 }
+
+// ValuesFile is the path of a file of the bundle.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=1024
+// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
+type ValuesFile string
 
 // ValuesReference names a key of a Secret or a ConfigMap that holds values.
 type ValuesReference struct {

@@ -58,6 +58,15 @@ type HooksStatus struct {
 	// +optional
 	Material string `json:"material,omitempty"`
 
+	// Content is the digest of the converted objects, as in status.plan.
+	// +optional
+	Content string `json:"content,omitempty"`
+
+	// Inputs is the digest of the Secrets and ConfigMaps that went into the conversion, as in
+	// status.plan.
+	// +optional
+	Inputs string `json:"inputs,omitempty"`
+
 	// Key is a fingerprint of the controller's key.
 	// +optional
 	Key string `json:"key,omitempty"`

@@ -84,7 +84,7 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 // TestChartFlagsOfOtherFormats checks the warning about flags that have no effect on a bundle of another format.
 func TestChartFlagsOfOtherFormats(t *testing.T) {
 	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--set", "a=b")
-	const want = "the bundle is plain+v0: --release-name, --values, --set, --kube-version and --api-versions have no effect on it"
+	const want = "the bundle is plain+v0: --release-name, --values, --values-files, --set, --kube-version and --api-versions have no effect on it"
 	if got.code != kit.ExitOK || !strings.Contains(got.err, want) {
 		t.Errorf("%s", got)
 	}

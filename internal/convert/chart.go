@@ -15,7 +15,11 @@ import (
 
 // convertHelm renders a chart: of a folder, or the package in it that is named.
 func convertHelm(e entered, o Options) (Result, error) {
-	rendered, problems := helm.Convert(e.root, e.packaged, o.InstallNamespace, o.Helm, o.Limits)
+	options, problems := e.withFiles(o)
+	if err := manifest.AsError(problems); err != nil {
+		return Result{}, err
+	}
+	rendered, problems := helm.Convert(e.root, e.packaged, o.InstallNamespace, options, o.Limits)
 	all := slices.Clone(rendered.Manifests)
 	hooks := make(map[*unstructured.Unstructured]helm.Hook, len(rendered.Hooks))
 	for _, h := range rendered.Hooks {

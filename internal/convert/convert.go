@@ -76,6 +76,9 @@ type Options struct {
 	RegistryV1 registryv1.Options
 	// Helm are the options of that format.
 	Helm helm.Options
+	// ValuesFiles are files of the bundle with values for a chart, relative to its root, not to Path. They are merged in this order
+	// over the values of the chart, and those of Helm over them.
+	ValuesFiles []string
 	// Overlay adapts what a bundle of any format becomes.
 	Overlay overlay.Options
 	// Limits that are zero take their defaults.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/convert/helm/document"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
@@ -221,7 +222,7 @@ func HelmValues(d *v1alpha1.BundleDeployment, contents Contents) (map[string]any
 	}
 	var inline map[string]any
 	if helm.Values != nil && len(helm.Values.Raw) > 0 {
-		read, problem := values.Read(helm.Values.Raw)
+		read, problem := document.Read(helm.Values.Raw)
 		if problem != "" {
 			return nil, &values.Error{Problems: []string{"spec.helm.values: " + problem}}
 		}

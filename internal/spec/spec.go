@@ -38,7 +38,20 @@ func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits
 		Helm: helm.Options{
 			ReleaseName: releaseNameOf(d), Values: given.Values, Secret: secretValues(d), Capabilities: given.Capabilities,
 		},
+		ValuesFiles: valuesFiles(d),
 	}
+}
+
+// valuesFiles are the files with values for a chart.
+func valuesFiles(d *v1alpha1.BundleDeployment) []string {
+	if d.Spec.Helm == nil {
+		return nil
+	}
+	var files []string
+	for _, file := range d.Spec.Helm.ValuesFiles {
+		files = append(files, string(file))
+	}
+	return files
 }
 
 // secretValues tells whether the values for a chart may come from Secrets.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/convert/helm/document"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
@@ -17,6 +18,7 @@ import (
 type ChartOptions struct {
 	ReleaseName string
 	Files       []string // with values
+	BundleFiles []string // with values, in the bundle
 	Set         []string
 	KubeVersion string
 	APIVersions []string
@@ -30,6 +32,8 @@ func chartFlags(cmd *cobra.Command, o *ChartOptions) {
 	flags.StringVar(&o.ReleaseName, "release-name", "", "Name of the release of a chart, as spec.helm.releaseName; without it: the name of the chart.")
 	flags.StringArrayVar(&o.Files, "values", nil,
 		"File with values for a chart in YAML, as spec.helm.values, or - for standard input; may be repeated, each over those before it.")
+	flags.StringArrayVar(&o.BundleFiles, "values-files", nil,
+		"File of the bundle with values for a chart, as spec.helm.valuesFiles; may be repeated, each over those before it, and --values over all of them.")
 	flags.StringArrayVar(&o.Set, "set", nil, "Value for a chart as path=value, over those of the files; may be repeated, and may be several with commas between.")
 	flags.StringVar(&o.KubeVersion, "kube-version", "", "Version of Kubernetes that a chart is told; without it: "+helm.DefaultKubeVersion+".")
 	flags.StringSliceVar(&o.APIVersions, "api-versions", nil,
@@ -52,11 +56,11 @@ func ReadValues(files, set []string, in io.Reader) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		read, problem := values.Read(data)
+		read, problem := document.Read(data)
 		if problem != "" {
 			return nil, fmt.Errorf("reading --values: %s: %s", name, problem)
 		}
-		merged = values.Over(merged, read)
+		merged = document.Over(merged, read)
 	}
 	for _, expression := range set {
 		if err := values.Set(merged, expression); err != nil {
@@ -80,5 +84,5 @@ func (o *ChartOptions) Options() helm.Options {
 
 // Given tells that one of the flags was given.
 func (o *ChartOptions) Given() bool {
-	return o.ReleaseName != "" || len(o.Files) > 0 || len(o.Set) > 0 || o.KubeVersion != "" || len(o.APIVersions) > 0
+	return o.ReleaseName != "" || len(o.Files) > 0 || len(o.BundleFiles) > 0 || len(o.Set) > 0 || o.KubeVersion != "" || len(o.APIVersions) > 0
 }

@@ -124,7 +124,7 @@ func (o *ConversionOptions) Convert() convert.Options {
 	}
 	return convert.Options{
 		Format: convert.Format(o.Format), Path: o.Path, InstallNamespace: o.InstallNamespace, RegistryV1: spec.RegistryV1(&config), Overlay: o.overlays,
-		Helm: o.Options(), Limits: o.Limits,
+		Helm: o.Options(), ValuesFiles: o.BundleFiles, Limits: o.Limits,
 	}
 }
 
@@ -135,7 +135,7 @@ func (o *ConversionOptions) Meaningless(format convert.Format) []string {
 		lines = append(lines, fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config have no effect on it", format))
 	}
 	if format != convert.Helm && o.Given() {
-		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --set, --kube-version and --api-versions have no effect on it", format))
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --values-files, --set, --kube-version and --api-versions have no effect on it", format))
 	}
 	return lines
 }

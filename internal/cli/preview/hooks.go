@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/cli/preview/operation"
 )
 
 // hookPreview is an object that would run once, before or after the objects are applied.
@@ -20,20 +21,14 @@ type hookPreview struct {
 	text string
 }
 
-// hooks are those that would run, in their order: none if the operation with this content has
-// ended.
+// hooks are those that would run, in their order.
 func (p *Previewer) hooks() []hookPreview {
-	operation, status := plan.Upgrade, &p.Deployment.Status
-	if status.LastAppliedRevision == "" {
-		operation = p.made.First()
-	}
-	runs := plan.HookRuns(p.made.Hooks, operation)
-	if was := status.Hooks; was != nil && p.Out.isPlanned(p.Deployment) {
-		runs = plan.HookRuns(p.made.Hooks, plan.Operation(was.Operation))
-		runs = runs[min(int(was.Completed), len(runs)):]
-		if was.FinishedTime != nil {
-			runs = nil
-		}
+	runs, afterRetry := operation.Facts{
+		Deployment: p.Deployment, Plan: p.made, Content: p.Out.Content, Artifact: p.Out.Artifact, Revision: p.Out.Revision,
+		Planned: p.Out.isPlanned(p.Deployment), Secret: p.Out.secret,
+	}.Hooks()
+	if afterRetry {
+		p.note("a hook failed: hooks run again when the source has another revision, the spec changes, or a reconcile is requested with satchel retry")
 	}
 	hooks := make([]hookPreview, 0, len(runs))
 	for _, run := range runs {

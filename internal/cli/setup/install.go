@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/check"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/convert/helm/document"
 	"github.com/satchel-dev/satchel/internal/install"
-	"github.com/satchel-dev/satchel/internal/spec/values"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -148,7 +148,7 @@ func chosen(a *kit.App, o installOptions, before install.Options) (install.Optio
 		if isRelease { // an upgrade takes the images of the release
 			chosen.RemoveValue("image", "tag")
 		}
-		chosen.Values = values.Over(chosen.Values, o.values)
+		chosen.Values = document.Over(chosen.Values, o.values)
 	}
 	return chosen, o.single.set(&chosen, o.given)
 }

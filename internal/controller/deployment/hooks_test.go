@@ -353,6 +353,7 @@ func TestHooksOfOtherValues(t *testing.T) {
 		"a.yaml": configMap("object", "{{ .Values.greeting }}"), "h.yaml": hookMap("hook", hookTerms("pre-upgrade", 0, ""), "{{ .Values.greeting }}"),
 	})
 	chart["values.yaml"] = file("greeting: hello\n")
+	chart["night.yaml"] = file("greeting: good night\n")
 	first := r.publish(t, namespace, "app", "v1", chart)
 	key := r.deploy(t, namespace, "app", both(quick, helmed))
 	r.ready(t, key, first.Revision)
@@ -367,4 +368,15 @@ func TestHooksOfOtherValues(t *testing.T) {
 	})
 	r.holds(t, namespace, "object", "good evening")
 	r.holds(t, namespace, "hook", "good evening")
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Helm = &v1alpha1.HelmOptions{ValuesFiles: []v1alpha1.ValuesFile{"night.yaml"}}
+	})
+	r.holds(t, namespace, "object", "good night")
+	d := r.until(t, key, "the upgrade has ended", func(d *v1alpha1.BundleDeployment) bool {
+		return d.Status.ObservedGeneration == d.Generation && d.Status.Hooks.FinishedTime != nil
+	})
+	r.holds(t, namespace, "hook", "good night")
+	if planned := d.Status.Plan; planned.Content == "" || d.Status.Hooks.Content != planned.Content {
+		t.Errorf("the hooks are of the content %q, and the plan of %q", d.Status.Hooks.Content, planned.Content)
+	}
 }

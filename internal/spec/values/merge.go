@@ -4,12 +4,13 @@ package values
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/strvals"
+
+	"github.com/satchel-dev/satchel/internal/convert/helm/document"
 )
 
 // Source is the content of one reference of spec.helm.valuesFrom.
@@ -37,7 +38,7 @@ func Merge(sources []Source, inline map[string]any) (map[string]any, error) {
 	if len(problems) > 0 {
 		return nil, &Error{Problems: problems}
 	}
-	return Over(merged, inline), nil
+	return document.Over(merged, inline), nil
 }
 
 // over merges a source over values, and returns its problem.
@@ -51,11 +52,11 @@ func (s Source) over(values map[string]any) (map[string]any, string) {
 		}
 		return values, ""
 	}
-	read, problem := Read([]byte(s.Content))
+	read, problem := document.Read([]byte(s.Content))
 	if problem != "" {
 		return values, problem
 	}
-	return Over(values, read), ""
+	return document.Over(values, read), ""
 }
 
 // set sets one value at a path, as helm --set does, and returns its problem, without the parser's message, which quotes the
@@ -126,23 +127,6 @@ func Set(values map[string]any, expression string) error {
 		return &Error{Problems: []string{"--set " + expression + ": " + err.Error()}}
 	}
 	return nil
-}
-
-// Over merges values over others: mappings are merged, everything else is replaced. Neither argument is changed.
-func Over(below, above map[string]any) map[string]any {
-	merged := maps.Clone(below)
-	if merged == nil {
-		merged = map[string]any{}
-	}
-	for name, value := range above {
-		if inner, ok := value.(map[string]any); ok {
-			if under, ok := merged[name].(map[string]any); ok {
-				value = Over(under, inner)
-			}
-		}
-		merged[name] = value
-	}
-	return merged
 }
 
 // Error lists the problems of values, one line for each source.

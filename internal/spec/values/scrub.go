@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/satchel-dev/satchel/internal/convert/helm/document"
 )
 
 // Redacted replaces secret values.
@@ -72,7 +74,7 @@ func (s *Scrubber) Add(text string) {
 // AddDocument makes all values of a document secret, but not their names; if it is not a valid document, all of its
 // lines.
 func (s *Scrubber) AddDocument(text string) {
-	read, problem := Read([]byte(text))
+	read, problem := document.Read([]byte(text))
 	if problem != "" {
 		s.Add(text)
 		return

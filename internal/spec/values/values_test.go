@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/satchel-dev/satchel/internal/convert/helm/document"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
@@ -157,7 +158,7 @@ func TestSet(t *testing.T) {
 // M8: a few bytes that would expand to gigabytes are refused before.
 func TestM8Values(t *testing.T) {
 	long := "a: &a \"" + strings.Repeat("x", 900_000) + "\"\nb: [" + strings.Repeat("*a,", 45_000) + "*a]"
-	if _, problem := values.Read([]byte(long)); !strings.Contains(problem, "with its aliases it becomes more than") {
+	if _, problem := document.Read([]byte(long)); !strings.Contains(problem, "with its aliases it becomes more than") {
 		t.Errorf("got %q", problem)
 	}
 	for content, path := range map[string]string{

@@ -42,6 +42,7 @@ type Input struct {
 func (in *Input) Operation() *hooks.Input {
 	return &hooks.Input{
 		Subject: in.Subject, Listed: in.Listed, Resolved: in.Resolved, Material: in.Rendered.Material,
-		Plan: in.Decided.Plan, Waited: in.Note.Applying.Hook, Progress: &in.Delivered.Hooks,
+		Content: in.Resolved.Inputs.Public(in.Rendered.Content),
+		Plan:    in.Decided.Plan, Waited: in.Note.Applying.Hook, Progress: &in.Delivered.Hooks,
 	}
 }

@@ -34,6 +34,7 @@ type Input struct {
 	Listed   *stage.Listing
 	Resolved *stage.Resolved
 	Material string              // digest of the rendered revision
+	Content  string              // the same without values of Secrets; empty if these went into the conversion
 	Plan     *plan.Plan          // nil when none was made
 	Waited   *stage.HookWait     // the hook that an earlier apply waited for; nil for none
 	Progress *stage.HookProgress // changed by each function

@@ -49,7 +49,7 @@ func (r *Runner) continues(in *Input, was *v1alpha1.HooksStatus) bool {
 	if was.Digest != in.Resolved.Artifact.Digest || was.Generation != in.Object.Generation {
 		return false
 	}
-	was.Key, was.Material = key, in.Material
+	was.Key, was.Material, was.Inputs = key, in.Material, in.Resolved.Inputs.Digest
 	return true
 }
 
@@ -81,7 +81,7 @@ func (r *Runner) newOperation(in *Input, was *v1alpha1.HooksStatus) *v1alpha1.Ho
 	}
 	record := &v1alpha1.HooksStatus{
 		Operation: v1alpha1.HookOperation(operation), Revision: in.Resolved.Revision(), Digest: in.Resolved.Artifact.Digest, Generation: in.Object.Generation,
-		Material: in.Material, Key: in.keyID(),
+		Material: in.Material, Content: in.Content, Inputs: in.Resolved.Inputs.Digest, Key: in.keyID(),
 		Run:      shortDigest("satchel.dev/hook-run/v1", string(in.Object.UID), string(operation), in.Material, former),
 		Total:    count32(plan.HookRuns(in.Plan.Hooks, operation)),
 		OnDelete: onDelete,

@@ -36,11 +36,8 @@ func setPlan(in *Input) {
 // digested adds the digests of the plan, where they are known.
 func (in *Input) digested(sum *v1alpha1.PlanStatus) {
 	if c := in.Decided.Consent; c != nil {
-		sum.Digest, sum.Content = c.Digest, c.Content
+		sum.Digest, sum.Content = c.Digest, in.Resolved.Inputs.Public(c.Content)
 		sum.Inputs, sum.Capabilities = in.Resolved.Inputs.Digest, in.Rendered.Capabilities
-		if in.Resolved.Inputs.Secret() {
-			sum.Content = "" // a reader could test guesses of secret values against it
-		}
 	}
 }
 

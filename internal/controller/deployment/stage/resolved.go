@@ -78,6 +78,15 @@ func (i *Inputs) Secret() bool {
 	return slices.ContainsFunc(i.Needed, func(input spec.Input) bool { return input.Kind == spec.SecretKind })
 }
 
+// Public returns the digest of what they were converted with; "" if there are Secrets among them, since a reader could test
+// guesses of their values against it.
+func (i *Inputs) Public(content string) string {
+	if i.Secret() {
+		return ""
+	}
+	return content
+}
+
 // Revision of the artifact that is installed or tried.
 func (r *Resolved) Revision() string {
 	if r.Artifact == nil {

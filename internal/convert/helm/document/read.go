@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package values
+// Package document reads documents of values for charts, within limits, and merges them.
+package document
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -101,4 +103,21 @@ func at(err error) string {
 		return "line " + match[1] + ": "
 	}
 	return ""
+}
+
+// Over merges values over others: mappings are merged, everything else is replaced. Neither argument is changed.
+func Over(below, above map[string]any) map[string]any {
+	merged := maps.Clone(below)
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	for name, value := range above {
+		if inner, ok := value.(map[string]any); ok {
+			if under, ok := merged[name].(map[string]any); ok {
+				value = Over(under, inner)
+			}
+		}
+		merged[name] = value
+	}
+	return merged
 }

@@ -38,7 +38,7 @@ func TestEveryOptionOfAPlanIsMapped(t *testing.T) {
 	}
 	byOthers := map[string]bool{ // by what is installed, and by the bundle
 		"Owner": true, "Desired": true, "Previous": true, "Ranks": true, "HashKey": true, "Parallelism": true, "Keeping": true,
-		"Requirements": true, "Packages": true, "Lineage": true, "Hooks": true, "Judge": true,
+		"Requirements": true, "Packages": true, "Lineage": true, "Hooks": true, "Judge": true, "Returning": true,
 	}
 	value := reflect.ValueOf(got)
 	for i := range value.NumField() {

@@ -132,7 +132,7 @@ func TestSession(t *testing.T) {
 	s.run(0, "history", "web")
 
 	s.say("Roll back to the first version, until it is known why the new one is slow.")
-	s.run(0, "rollback", "web", "--to", s.oldest(r), "--wait=false")
+	s.run(0, "rollback", "web", "--to", s.oldest(r), "--plan=false", "--wait=false")
 	s.eventually("the rollback waits for an approval", func() bool { return s.waits(r) })
 	s.run(0, "approve", "web", "--reason", "slow")
 	s.run(0, "wait", "web")

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -31,43 +32,51 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, i
 		return nil
 	}
 	type answer struct {
-		judgement crdsafety.Judgement
-		found     bool
-		err       error
+		judged
+		found bool
+		err   error
 	}
 	answers := parallel.Each(ctx, judgedAtOnce, objects, func(ctx context.Context, object plan.Object) answer {
-		judgement, found, err := judgeDefinition(ctx, client, judge, object)
-		return answer{judgement, found, err}
+		judged, found, err := judgeDefinition(ctx, client, judge, object)
+		return answer{judged, found, err}
 	})
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("observing the CRDs: %w", err)
 	}
-	in.Judgements = map[inventory.ID]crdsafety.Judgement{}
+	in.Judgements, in.Unfit = map[inventory.ID]crdsafety.Judgement{}, map[inventory.ID]string{}
 	var errs []error
 	for i, a := range answers {
 		errs = append(errs, a.err)
 		if a.found {
 			in.Judgements[objects[i].ID] = a.judgement
+			in.Unfit[objects[i].ID] = a.unfit
 		}
 	}
 	return objecterror.Join(errs)
 }
 
+// judged is the judgement about a CRD, and why its bundle cannot work with the one on the cluster.
+type judged struct {
+	judgement crdsafety.Judgement
+	unfit     string
+}
+
 // judgeDefinition judges one CRD; false when it was deleted meanwhile.
-func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, object plan.Object) (crdsafety.Judgement, bool, error) {
+func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, object plan.Object) (judged, bool, error) {
 	live, err := client.Get(ctx, tenant.RefTo(object.ID, object.Resource))
 	if apierrors.IsNotFound(err) {
-		return crdsafety.Judgement{}, false, nil
+		return judged{}, false, nil
 	}
 	if err != nil {
-		return crdsafety.Judgement{}, false, fmt.Errorf("observing %s: %w", object.ID, err)
+		return judged{}, false, fmt.Errorf("observing %s: %w", object.ID, err)
 	}
+	found := judged{unfit: crds.Unfit(live, object.Desired)}
 	if judge == nil {
-		return crdsafety.Judgement{Unjudged: "nothing judges upgrades here"}, true, nil
+		found.judgement.Unjudged = "nothing judges upgrades here"
+		return found, true, nil
 	}
-	judgement, err := judge(ctx, live, object.Desired)
-	if err != nil {
-		return crdsafety.Judgement{}, true, fmt.Errorf("judging the upgrade of %s: %w", object.ID, err)
+	if found.judgement, err = judge(ctx, live, object.Desired); err != nil {
+		return judged{}, true, fmt.Errorf("judging the upgrade of %s: %w", object.ID, err)
 	}
-	return judgement, true, nil
+	return found, true, nil
 }

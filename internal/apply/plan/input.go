@@ -57,6 +57,8 @@ type Rules struct {
 	// users. Exempt are the names of CRDs that are not judged.
 	UpgradeSafety Enforcement
 	Exempt        []string
+	// Returning: this revision was healthy before a newer one. Unsafe CRDs are kept, except those in Unfit.
+	Returning bool
 
 	// RequirementsPolicy says how to handle Requirements of the bundle that the Facts
 	// do not meet.
@@ -84,6 +86,8 @@ type Observed struct {
 	// Judgements are about the CRDs of ToJudge, each against the live one. A CRD that
 	// is missing here was deleted meanwhile.
 	Judgements map[inventory.ID]crdsafety.Judgement
+	// Unfit says why a revision cannot work with one of the live CRDs that are judged.
+	Unfit map[inventory.ID]string
 
 	// Facts are what Requirements are compared with.
 	Facts requirement.Facts

@@ -60,6 +60,7 @@ func Make(in Input) Plan {
 	}
 	wrong = append(wrong, in.guarded()...)
 	unsafe, warnings := in.upgradeSafety(actions)
+	actions, plan.Kept = in.keepDefinitions(actions)
 	lacking, lacked := in.requirements()
 	plan.Violations = violation.SortViolations(slices.Concat(plan.Violations, unsafe, lacking, wrong))
 	if in.Keeping {

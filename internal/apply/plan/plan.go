@@ -94,6 +94,8 @@ type Plan struct {
 	// Unreadable are desired objects that the account may not read; they are also among
 	// the violations.
 	Unreadable []Object
+	// Kept are CRDs of the bundle that stay as they are on the cluster: see Rules.Returning. Sorted.
+	Kept []inventory.ID
 	// Skipped are objects of the bundle that are left out for now. Sorted.
 	Skipped []inventory.ID
 	// Absent are the namespaces that do not exist, among the desired objects and their

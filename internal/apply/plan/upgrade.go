@@ -5,7 +5,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -49,9 +48,8 @@ func exemptsItself(object Object) bool {
 	return crds.IsCRD(object.ID) && object.Desired.GetAnnotations()[AnnotationUpgradeSafety] == string(EnforcementNone)
 }
 
-// upgradeSafety turns the judgements into violations, or into warnings. A change that only
-// alters a meaning is always a warning, and so is an exemption by the bundle
-// itself: the user who installs it must know.
+// upgradeSafety turns the judgements into violations, or into warnings. A change that only alters a meaning is always a
+// warning, and so is an exemption by the bundle itself: the user who installs it must know.
 func (in Input) upgradeSafety(actions []Action) ([]violation.Violation, []string) {
 	if !in.UpgradeSafety.on() {
 		return nil, nil
@@ -60,20 +58,44 @@ func (in Input) upgradeSafety(actions []Action) ([]violation.Violation, []string
 	var warnings []string
 	for _, action := range actions {
 		judgement := in.Judgements[action.ID]
-		if violation := unsafe(action.ID, judgement); violation != nil && in.UpgradeSafety == Enforce {
-			violations = append(violations, *violation)
-		} else if violation != nil {
-			warnings = append(warnings, violation.Message)
+		switch found := unsafe(action.ID, judgement); {
+		case found == nil:
+		case in.keepsDefinition(action):
+			warnings = append(warnings, fmt.Sprintf("%s stays as it is on the cluster, as a newer revision left it: the deployment went back to a revision that changes it in a way that what uses it may not survive",
+				action.ID))
+			continue
+		case in.UpgradeSafety == Enforce:
+			if why := in.Unfit[action.ID]; in.Returning && why != "" {
+				found.Message += "; it cannot be kept as it is on the cluster either: " + why
+			}
+			violations = append(violations, *found)
+		default:
+			warnings = append(warnings, found.Message)
 		}
 		if action.Alters() && exemptsItself(action.Object) && !in.exempted(action.Object) {
 			warnings = append(warnings, fmt.Sprintf("%s changes and was not compared with the one on the cluster: the bundle itself exempts it, by the annotation %s: None",
 				action.ID, AnnotationUpgradeSafety))
 		}
 		if len(judgement.Notable) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", action.ID, summary(judgement.Notable)))
+			warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", action.ID, crdsafety.Summary(judgement.Notable)))
 		}
 	}
 	return violations, warnings
+}
+
+// keepsDefinition tells whether a CRD is kept: its change is unsafe, and an earlier revision returns that can work with it.
+func (in Input) keepsDefinition(action Action) bool {
+	return in.Returning && in.UpgradeSafety == Enforce && action.Verb == Update && in.Unfit[action.ID] == "" && unsafe(action.ID, in.Judgements[action.ID]) != nil
+}
+
+// keepDefinitions leaves out the CRDs that are kept. They stay in the inventory as they were applied last.
+func (in Input) keepDefinitions(actions []Action) (left []Action, kept []inventory.ID) {
+	for _, action := range actions {
+		if in.keepsDefinition(action) {
+			kept = append(kept, action.ID)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(actions), in.keepsDefinition), kept
 }
 
 // unsafe is the violation for an unsafe change; nil when it is safe.
@@ -86,24 +108,10 @@ func unsafe(id inventory.ID, judgement crdsafety.Judgement) *violation.Violation
 		violation.Message = fmt.Sprintf("%s changes and cannot be compared with the one on the cluster: %s", id, judgement.Unjudged)
 		violation.Remedy = "correct it or make it smaller; where its change is known to be safe, " + way
 	case len(judgement.Breaking) > 0:
-		violation.Message = fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, summary(judgement.Breaking))
+		violation.Message = fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, crdsafety.Summary(judgement.Breaking))
 		violation.Remedy = "keep it compatible; where nothing uses it, " + way
 	default:
 		return nil
 	}
 	return &violation
-}
-
-// mostChanges is how many changes of one CRD are named.
-const mostChanges = 10
-
-func summary(changes []crdsafety.Change) string {
-	var words []string
-	for _, change := range changes[:min(len(changes), mostChanges)] {
-		words = append(words, change.String())
-	}
-	if more := len(changes) - mostChanges; more > 0 {
-		words = append(words, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(words, "; ")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
 	"github.com/satchel-dev/satchel/internal/visible"
@@ -26,6 +27,7 @@ import (
 type rollbackOptions struct {
 	to      string
 	dryRun  bool
+	plan    bool
 	wait    bool
 	timeout time.Duration
 }
@@ -41,6 +43,10 @@ func RollbackCommand(a *kit.App) *cobra.Command {
 digest, a Git repository to the commit, an archive to URL and digest. The controllers then fetch, verify and install it
 like any revision. The spec of the deployment itself (patches, options) is not changed.
 
+Before anything is pinned, it shows the plan of that revision, as plan --revision does: with your own permissions, and with
+those of the ServiceAccount if you may impersonate it. If the controller would refuse the plan, nothing is pinned. A CRD that
+the newer revision has changed stays as it is where the earlier one would break what uses it.
+
 To follow the former tag or branch again, restore the former source; the command prints how. If the object comes from Git,
 commit the same change there, or Flux or Argo CD will undo it: --dry-run prints what to commit, and changes nothing. For
 sources of Flux it never does more than that.
@@ -49,7 +55,7 @@ Exit codes:
 
     0    the revision is applied and healthy (with --wait=false: requested; with --dry-run: printed)
     1    it is not (yet), or the change has to be committed to Git and was only printed
-    2    failed: not found, no access, suspended, no such revision
+    2    failed or refused: not found, no access, suspended, no such revision, or its plan would be refused; nothing was pinned
     130  interrupted by Ctrl-C (the controllers go on)`,
 		Example: a.Example(`
 # Back to the last healthy revision before this one
@@ -79,6 +85,7 @@ satchel rollback podinfo --to v1.2.0 --dry-run`),
 		return completeRevisions(a, cmd, args, arg2)
 	})
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Only print what to commit.")
+	cmd.Flags().BoolVar(&o.plan, "plan", true, "Show the plan first, and pin nothing if it would be refused, or cannot be computed.")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until it is applied and healthy.")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait.")
 	return cmd
@@ -134,6 +141,11 @@ func rollback(ctx context.Context, a *kit.App, o rollbackOptions, t kit.Target) 
 	if back.after, err = bundle.Pinned(back.before, back.record.Sources, currentOrigins(back)); err != nil {
 		return fmt.Errorf("%s cannot be pinned to revision %s: %w", back.holder, view.ShortRevision(back.record.Revision), err)
 	}
+	if o.plan {
+		if err := planRollback(ctx, a, back); err != nil {
+			return err
+		}
+	}
 	if o.dryRun {
 		return printer.PrintValue(a.Streams.Out, printer.OutputYAML, back.manifest())
 	}
@@ -148,6 +160,22 @@ func rollback(ctx context.Context, a *kit.App, o rollbackOptions, t kit.Target) 
 		return nil
 	}
 	return awaitRevision(ctx, a, c, o, back)
+}
+
+// planRollback shows what going back would change, and ends the rollback where the controller would refuse it.
+func planRollback(ctx context.Context, a *kit.App, back goingBack) error {
+	revision := view.ShortRevision(view.Inline(back.record.Revision))
+	v, err := preview.Revision(ctx, a, back.target, back.record.Revision)
+	if err != nil {
+		return fmt.Errorf("the plan of revision %s cannot be computed, so nothing was pinned; --plan=false pins without a plan: %w", revision, err)
+	}
+	style := printer.StyleFor(a.Streams.ErrOut)
+	fmt.Fprintf(a.Streams.ErrOut, "%s\n%s\n", style.Paint(printer.Bold, "The plan of revision "+revision+":"), v.Print(style, a.Name, false))
+	if !v.Refused() {
+		return nil
+	}
+	fmt.Fprintf(a.Streams.ErrOut, "%s %s is not rolled back: the plan would be refused, and nothing was pinned.\n", style.Paint(printer.Red, "Refused:"), back.target)
+	return kit.ErrRefused
 }
 
 // prepareRollback reads the deployment and its source, and finds the revision.

@@ -32,7 +32,7 @@ func (p *Previewer) plan(ctx context.Context, result convert.Result) error {
 	if err != nil {
 		return err
 	}
-	asked.Judge = p.app.Judge
+	asked.Judge, asked.Returning = p.app.Judge, spec.Returning(p.Deployment, p.Out.Revision)
 	asked.Owner, asked.Previous, asked.Ranks, asked.Hooks = p.owner, p.withoutCertificates(result.Certificates), spec.Ranks(result), spec.Hooks(result)
 	if asked.Desired, err = p.trusting(ctx, result); err != nil {
 		return err

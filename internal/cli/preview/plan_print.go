@@ -56,6 +56,7 @@ func (v *Preview) Print(s printer.Style, name string, wide bool) string {
 		t.list("Held:", []string{v.Held}, printer.Yellow)
 	}
 	t.list(fmt.Sprintf("ServiceAccount %s lacks permissions:", v.Account.Name), texts(v.Account.Missing), printer.Red)
+	t.list("Kept as they are on the cluster, because this is an earlier revision:", v.Kept, printer.Yellow)
 	t.list("Left out while the cluster does not serve their kinds:", v.Skipped, printer.Plain)
 	t.list("Issued by the controller, and not shown:", v.Certificates, printer.Plain)
 	t.digests(v, name)

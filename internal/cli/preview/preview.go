@@ -114,6 +114,11 @@ func preview(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*
 	return p.Out, nil
 }
 
+// Revision previews a revision of the history.
+func Revision(ctx context.Context, a *kit.App, t kit.Target, revision string) (*Preview, error) {
+	return preview(ctx, a, previewOptions{revision: revision}, t)
+}
+
 // Previous are the objects that are applied.
 func (p *Previewer) Previous() inventory.Inventory { return p.previous }
 

@@ -39,6 +39,8 @@ type Preview struct {
 	Hooks   []hookPreview `json:"hooks,omitempty"`
 	Held    string        `json:"held,omitempty"`
 	Skipped []string      `json:"skipped,omitempty"`
+	// Kept are CRDs that stay as they are on the cluster, because the deployment goes back to an earlier revision.
+	Kept []string `json:"kept,omitempty"`
 	// Certificates are Secrets that the controller issues; they are not among the objects.
 	Certificates []string           `json:"certificates,omitempty"`
 	Violations   []ViolationPreview `json:"violations,omitempty"`
@@ -159,6 +161,11 @@ func (v *Preview) Changes() bool {
 	return len(v.Objects)+len(v.Hooks)+len(v.Violations)+len(v.Account.Missing) > 0 || v.Held != ""
 }
 
+// Refused tells whether the controller would refuse the plan.
+func (v *Preview) Refused() bool {
+	return len(v.Violations)+len(v.Account.Missing) > 0 || slices.ContainsFunc(v.Objects, func(o ObjectPreview) bool { return o.Failed != "" })
+}
+
 // report turns the plan and the forecasts into the value.
 func (p *Previewer) report() {
 	v := p.Out
@@ -190,6 +197,9 @@ func (p *Previewer) report() {
 			continue
 		}
 		v.Violations = append(v.Violations, violationOf(found))
+	}
+	for _, id := range p.made.Kept {
+		v.Kept = append(v.Kept, id.String())
 	}
 	v.Warnings = append(v.Warnings, p.made.Warnings...)
 	v.Summary = p.made.Summary()

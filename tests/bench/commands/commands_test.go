@@ -71,7 +71,7 @@ var table = []measured{
 	{line: "retry app-0500"}, // which is Ready, and left alone
 	{line: "suspend app-0500 --dry-run"},
 	{line: "resume app-0500 --dry-run"},
-	{line: "rollback app-0500 --to v1.2.0@DIGEST --dry-run"},
+	{line: "rollback app-0500 --to v1.2.0@DIGEST --dry-run --plan=false"},
 	{line: "delete app-0500 --dry-run"},
 	{line: "export app-0500"},
 	{line: "install --version"},

@@ -71,6 +71,7 @@ func (st *Stage) observing(ctx context.Context, in *Input) (observe.Request, err
 	if in.Keeping {
 		return o, nil
 	}
+	o.Returning = spec.Returning(in.Object, in.Resolved.Revision())
 	if o.Lineage, err = st.lineage(ctx, in.Object, in.Rendered.Desired); err != nil {
 		return o, err
 	}

@@ -106,11 +106,3 @@ type ExecutedPlan struct {
 	// missing or does not match them, they are ignored.
 	Proof string `json:"proof"`
 }
-
-// ApprovalModeOrDefault is which plans wait for an approval.
-func (in *BundleDeploymentSpec) ApprovalModeOrDefault() ApprovalMode {
-	if in.Approval == nil || in.Approval.Mode == "" {
-		return ApprovalAutomatic
-	}
-	return in.Approval.Mode
-}

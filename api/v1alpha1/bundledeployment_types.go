@@ -3,9 +3,6 @@
 package v1alpha1
 
 import (
-	"errors"
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -522,64 +519,4 @@ func (in *BundleDeployment) GetConditions() []metav1.Condition { return in.Statu
 // SetConditions replaces the conditions of the status.
 func (in *BundleDeployment) SetConditions(conditions []metav1.Condition) {
 	in.Status.Conditions = conditions
-}
-
-// InstallNamespaceOrDefault is the namespace of objects that name none.
-func (in *BundleDeployment) InstallNamespaceOrDefault() string {
-	if in.Spec.InstallNamespace == "" {
-		return in.Namespace
-	}
-	return in.Spec.InstallNamespace
-}
-
-// SourceName is the name of the BundleSource that is installed: the referenced
-// one, or the one that holds the inline source. It is empty for a source of Flux.
-func (in *BundleDeployment) SourceName() string {
-	switch ref := in.Spec.SourceRef; {
-	case ref == nil:
-		return in.Name
-	case ref.IsFlux():
-		return ""
-	default:
-		return ref.Name
-	}
-}
-
-// IsFlux tells whether the source is one of Flux.
-func (in *SourceReference) IsFlux() bool { return in.Kind != BundleSourceKind }
-
-// SourceDisplayName is the source in messages: the name of a BundleSource, or the kind and
-// name of a source of Flux.
-func (in *BundleDeployment) SourceDisplayName() string {
-	if ref := in.Spec.SourceRef; ref != nil && ref.IsFlux() {
-		return ref.Kind + "/" + ref.Name
-	}
-	return in.SourceName()
-}
-
-// IntervalOrDefault is how often the objects are compared with the bundle.
-func (in *BundleDeploymentSpec) IntervalOrDefault() time.Duration {
-	return in.Interval.orDefault(10 * time.Minute)
-}
-
-// RetryIntervalOrDefault is the longest pause before a failed attempt is repeated.
-func (in *BundleDeploymentSpec) RetryIntervalOrDefault() time.Duration {
-	return in.RetryInterval.orDefault(time.Minute)
-}
-
-// TimeoutOrDefault is how long a revision may take to become healthy.
-func (in *BundleDeploymentSpec) TimeoutOrDefault() time.Duration {
-	return in.Timeout.orDefault(5 * time.Minute)
-}
-
-// Problem says what of the spec cannot be read, although it was stored; nil when
-// nothing is wrong.
-func (in *BundleDeploymentSpec) Problem() error {
-	problems := []error{
-		in.Interval.problem("spec.interval"), in.RetryInterval.problem("spec.retryInterval"), in.Timeout.problem("spec.timeout"),
-	}
-	if in.Source != nil {
-		problems = append(problems, in.Source.Interval.problem("spec.source.interval"), in.Source.Timeout.problem("spec.source.timeout"))
-	}
-	return errors.Join(problems...)
 }

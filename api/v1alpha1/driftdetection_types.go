@@ -108,11 +108,3 @@ type DriftStatus struct {
 	// +listType=atomic
 	AtInterval []string `json:"atInterval,omitempty"`
 }
-
-// DriftModeOrDefault is what is done about drift.
-func (in *BundleDeploymentSpec) DriftModeOrDefault() DriftMode {
-	if in.DriftDetection == nil || in.DriftDetection.Mode == "" {
-		return DriftEnabled
-	}
-	return in.DriftDetection.Mode
-}

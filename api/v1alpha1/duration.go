@@ -4,7 +4,6 @@ package v1alpha1
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -47,23 +46,4 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 		return []byte(d.Unread), nil
 	}
 	return json.Marshal(d.Duration.String())
-}
-
-// orDefault guards against objects that were stored before the CRD set a default.
-func (d Duration) orDefault(fallback time.Duration) time.Duration {
-	if d.Duration <= 0 {
-		return fallback
-	}
-	return d.Duration
-}
-
-// longestShown is how much of what is no duration an error repeats.
-const longestShown = 40
-
-// problem says what is wrong with the duration of a field; nil when nothing is.
-func (d Duration) problem(field string) error {
-	if d.Unread == "" {
-		return nil
-	}
-	return fmt.Errorf("%s is %.*s, which is no duration: write it as 90s, 10m or 1h30m", field, longestShown, d.Unread)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // An older CRD may have stored what is no duration: it is read, kept, named,
@@ -36,10 +37,10 @@ func TestM22StoredDurations(t *testing.T) {
 				t.Fatalf("%s: %v", tt.reason, err)
 			}
 			read, other := &list.Items[0].Spec, &list.Items[1].Spec
-			if got := read.IntervalOrDefault(); got != tt.want || other.IntervalOrDefault() != 7*time.Minute {
-				t.Errorf("%s: %s, and %s for the other", tt.reason, got, other.IntervalOrDefault())
+			if got := effective.SourceInterval(read); got != tt.want || effective.SourceInterval(other) != 7*time.Minute {
+				t.Errorf("%s: %s, and %s for the other", tt.reason, got, effective.SourceInterval(other))
 			}
-			err := read.Problem()
+			err := effective.SourceProblem(read)
 			if (err != nil) != (tt.says != "") || err != nil && (!strings.Contains(err.Error(), tt.says) || len(err.Error()) > 200) {
 				t.Errorf("%s: %v", tt.reason, err)
 			}

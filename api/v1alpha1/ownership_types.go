@@ -41,16 +41,3 @@ const (
 	// RecreateOnImmutableChange deletes the object and creates it again.
 	RecreateOnImmutableChange Recreate = "OnImmutableChange"
 )
-
-// DeletesCRDs tells whether CustomResourceDefinitions may be deleted.
-func (in *BundleDeploymentSpec) DeletesCRDs() bool {
-	return in.CRDs != nil && in.CRDs.DeletionPolicy == DeletionDelete
-}
-
-// CollisionProtectionOrDefault is which existing objects of other owners are adopted.
-func (in *BundleDeploymentSpec) CollisionProtectionOrDefault() CollisionProtection {
-	if in.CollisionProtection == "" {
-		return CollisionPrevent
-	}
-	return in.CollisionProtection
-}

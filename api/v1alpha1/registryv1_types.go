@@ -117,11 +117,3 @@ type CRDOptions struct {
 	// +kubebuilder:default=Orphan
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
-
-// UpgradeSafetyOrDefault is how changes of CustomResourceDefinitions are judged.
-func (in *BundleDeploymentSpec) UpgradeSafetyOrDefault() Enforcement {
-	if in.CRDs == nil || in.CRDs.UpgradeSafety == "" {
-		return Enforce
-	}
-	return in.CRDs.UpgradeSafety
-}

@@ -134,16 +134,3 @@ type KeptArtifact struct {
 	// +optional
 	Proof string `json:"proof,omitempty"`
 }
-
-// HistoryLimitOrDefault is how many revisions the history has.
-func (in *BundleDeploymentSpec) HistoryLimitOrDefault() int {
-	if in.HistoryLimit == nil {
-		return 5
-	}
-	return int(*in.HistoryLimit)
-}
-
-// RollsBack tells whether a failed revision is rolled back to the last healthy one.
-func (in *BundleDeploymentSpec) RollsBack() bool {
-	return in.Remediation != nil && in.Remediation.Strategy == RemediationRollback
-}

@@ -15,14 +15,3 @@ type UploadSource struct {
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`
 }
-
-// UploadDigest is the digest of the content that has to be uploaded; empty where the
-// sources are of other kinds.
-func (in *BundleSourceSpec) UploadDigest() string {
-	for _, source := range in.Sources {
-		if source.Upload != nil {
-			return source.Upload.Digest
-		}
-	}
-	return ""
-}

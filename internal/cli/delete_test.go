@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/cli/remove"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 func aRemovalPlan() remove.RemovalPlan {
@@ -190,7 +191,7 @@ func TestDangerousDelete(t *testing.T) {
 
 	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), kit.ExitError, "2 resources of "+crd.GetName()+" in "+c.namespace+", some of them of "+c.namespace+"/other",
 		"belong to "+c.namespace+"/other, which would create them again: delete those first")
-	if c.gone(free) || c.gone(shared) || c.deployment("podinfo").Spec.DeletesCRDs() {
+	if c.gone(free) || c.gone(shared) || effective.DeletesCRDs(&c.deployment("podinfo").Spec) {
 		t.Fatal("something was done all the same")
 	}
 	if err := c.anyClient().Delete(t.Context(), shared); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // charted gives the deployment of a cluster values for a chart from objects of its namespace.
@@ -63,7 +64,7 @@ func (c playedCluster) contentAsController(d *v1alpha1.BundleDeployment, dir str
 	if given.Capabilities.KubeVersion == helm.DefaultKubeVersion || !slices.Contains(given.Capabilities.APIVersions, "satchel.dev/v1alpha1/BundleDeployment") {
 		c.t.Errorf("the cluster says nothing of its own: %s, %d versions", given.Capabilities.KubeVersion, len(given.Capabilities.APIVersions))
 	}
-	digest, err := digest.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), d.InstallNamespaceOrDefault())
+	digest, err := digest.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), effective.InstallNamespace(d))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // playedCluster plays both controllers for one deployment.
@@ -61,7 +62,7 @@ func newPlayedCluster(t *testing.T) playedCluster {
 	d := aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status = v1alpha1.BundleDeploymentStatus{} })
 	c.create(d)
 	source := aSource()
-	source.Status.SourcesDigest, source.Status.Artifact = source.Spec.SourcesDigest(), nil
+	source.Status.SourcesDigest, source.Status.Artifact = effective.SourcesDigest(&source.Spec), nil
 	c.create(source)
 	return c
 }
@@ -189,7 +190,7 @@ func (c playedCluster) install() {
 	}
 	d.Status.ObservedGeneration, d.Status.LastAppliedRevision = d.Generation, source.Status.Artifact.Revision
 	d.Status.Conditions = []metav1.Condition{}
-	digest, err := digest.Content(result.Objects, d.InstallNamespaceOrDefault())
+	digest, err := digest.Content(result.Objects, effective.InstallNamespace(&d))
 	if err != nil {
 		c.t.Fatal(err)
 	}

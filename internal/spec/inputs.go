@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/convert/helm/document"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 )
 
@@ -175,7 +176,7 @@ func DigestInputs(inputs []Input, contents Contents, key []byte) (string, error)
 // Scrubber returns a scrubber for the values of the Secrets among the inputs. Names in the spec are not secret.
 func Scrubber(d *v1alpha1.BundleDeployment, inputs []Input, contents Contents) *values.Scrubber {
 	scrubber := &values.Scrubber{}
-	scrubber.Public(d.Name, d.Namespace, d.InstallNamespaceOrDefault(), releaseNameOf(d), d.Spec.ServiceAccountName)
+	scrubber.Public(d.Name, d.Namespace, effective.InstallNamespace(d), releaseNameOf(d), d.Spec.ServiceAccountName)
 	for _, input := range inputs {
 		if input.Kind != SecretKind {
 			continue

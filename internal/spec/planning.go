@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Observing returns the plan options in the spec of a deployment. The caller fills in what depends on its bundle and
@@ -26,16 +27,16 @@ import (
 // options are set. The error says which rule of spec.driftDetection is invalid.
 func Observing(d *v1alpha1.BundleDeployment, keeping bool) (observe.Request, error) {
 	o := observe.Request{
-		InstallNamespace: d.InstallNamespaceOrDefault(), CreateNamespace: d.Spec.CreateNamespace, Optional: optionalKinds(d), Keeping: keeping,
+		InstallNamespace: effective.InstallNamespace(d), CreateNamespace: d.Spec.CreateNamespace, Optional: optionalKinds(d), Keeping: keeping,
 	}
 	var err error
 	if o.Ignore, err = Ignore(d); err != nil || keeping {
 		return o, err
 	}
 	o.Pruning = Pruning(&d.Spec)
-	o.PodSecurity = d.Spec.AllowPodSecurityLabels || d.Spec.ApprovalModeOrDefault() != v1alpha1.ApprovalAutomatic
-	o.Protection = ownership.Protection(d.Spec.CollisionProtectionOrDefault())
-	o.UpgradeSafety = plan.Enforcement(d.Spec.UpgradeSafetyOrDefault())
+	o.PodSecurity = d.Spec.AllowPodSecurityLabels || effective.ApprovalMode(&d.Spec) != v1alpha1.ApprovalAutomatic
+	o.Protection = ownership.Protection(effective.CollisionProtection(&d.Spec))
+	o.UpgradeSafety = plan.Enforcement(effective.UpgradeSafety(&d.Spec))
 	o.RequirementsPolicy = plan.Enforcement(requirementsPolicy(&d.Spec))
 	if crds := d.Spec.CRDs; crds != nil {
 		o.Exempt = crds.UpgradeSafetyExemptions
@@ -72,7 +73,7 @@ func Pruning(of *v1alpha1.BundleDeploymentSpec) pruning.Policy {
 		First:       of.Prune.Timing == v1alpha1.PruneBeforeApply,
 		Limit:       &pruning.Limit{Most: most, Percent: percent},
 		Orphan:      of.DeletionPolicy == v1alpha1.DeletionOrphan,
-		Definitions: of.DeletesCRDs(),
+		Definitions: effective.DeletesCRDs(of),
 		Recreates:   of.Recreate == v1alpha1.RecreateOnImmutableChange,
 	}
 }

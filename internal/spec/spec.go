@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Given are the inputs of a conversion beside the bundle and the spec.
@@ -33,7 +34,7 @@ func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits
 		adapted.Substitution.Read = Variables(d, given.Contents)
 	}
 	return convert.Options{
-		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault(),
+		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: effective.InstallNamespace(d),
 		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: adapted, Limits: limits,
 		Helm: helm.Options{
 			ReleaseName: releaseNameOf(d), Values: given.Values, Secret: secretValues(d), Capabilities: given.Capabilities,
@@ -64,7 +65,7 @@ func AsksCapabilities(d *v1alpha1.BundleDeployment, files fs.FS) bool {
 	if d.Spec.Format != "" {
 		return d.Spec.Format == v1alpha1.FormatHelm
 	}
-	_, format, err := convert.Enter(files, convert.Options{Path: d.Spec.Path, InstallNamespace: d.InstallNamespaceOrDefault()})
+	_, format, err := convert.Enter(files, convert.Options{Path: d.Spec.Path, InstallNamespace: effective.InstallNamespace(d)})
 	return err == nil && format == convert.Helm // the conversion reports the failure
 }
 

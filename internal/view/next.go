@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // nextUp says what happens next without user action, most important first:
@@ -45,12 +46,12 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s Summa
 	case s.Stalled:
 		return append(next, "Nothing is retried until the deployment, or what it refers to, is changed.")
 	case s.work == meta.ProgressingWithRetryReason:
-		next = append(next, fmt.Sprintf("It is retried, at the latest after %s.", Short(d.Spec.RetryIntervalOrDefault())))
+		next = append(next, fmt.Sprintf("It is retried, at the latest after %s.", Short(effective.RetryInterval(&d.Spec))))
 	case s.InProgress():
 		next = append(next, underWay(d, s.Reason))
 	default:
 		next = append(next, fmt.Sprintf("Objects are compared with the bundle at the latest every %s, and drift is repaired.",
-			Short(d.Spec.IntervalOrDefault())))
+			Short(effective.Interval(&d.Spec))))
 	}
 	return slices.Concat(next, waits, nextSource(source))
 }
@@ -75,7 +76,7 @@ func waitsText(d *v1alpha1.BundleDeployment) []string {
 func underWay(d *v1alpha1.BundleDeployment, reason string) string {
 	switch reason {
 	case v1alpha1.ReasonHealthProgressing:
-		return fmt.Sprintf("Health is watched; an object that is not healthy %s after it was applied counts as failed.", Short(d.Spec.TimeoutOrDefault()))
+		return fmt.Sprintf("Health is watched; an object that is not healthy %s after it was applied counts as failed.", Short(effective.Timeout(&d.Spec)))
 	case v1alpha1.ReasonDependencyNotReady:
 		return Hints[reason]
 	}
@@ -110,7 +111,7 @@ func nextSource(source *v1alpha1.BundleSource) []string {
 	}
 	for _, s := range source.Spec.Sources {
 		if !IsPinned(s) {
-			return []string{fmt.Sprintf("The source is checked again every %s.", Short(source.Spec.IntervalOrDefault()))}
+			return []string{fmt.Sprintf("The source is checked again every %s.", Short(effective.SourceInterval(&source.Spec)))}
 		}
 	}
 	return []string{"The source is pinned and not checked again."}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Pipeline is the state of a BundleDeployment, step by step. Its JSON form is what status -o json prints.
@@ -235,10 +236,10 @@ func findProblem(p Pipeline, first int, source *v1alpha1.BundleSource) *Problem 
 
 // newSourceNode describes where the bundle comes from.
 func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) SourceNode {
-	if ref := d.Spec.SourceRef; ref != nil && ref.IsFlux() {
+	if ref := d.Spec.SourceRef; ref != nil && effective.IsFlux(ref) {
 		return newFluxNode(d)
 	}
-	node := SourceNode{Name: d.SourceName(), Inline: d.Spec.Source != nil, Exists: source != nil}
+	node := SourceNode{Name: effective.SourceName(d), Inline: d.Spec.Source != nil, Exists: source != nil}
 	spec := d.Spec.Source
 	if source != nil {
 		spec = &source.Spec
@@ -264,7 +265,7 @@ func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) 
 
 // newFluxNode describes a source of Flux by the status of the deployment.
 func newFluxNode(d *v1alpha1.BundleDeployment) SourceNode {
-	node := SourceNode{Name: d.SourceDisplayName(), Exists: true, Revision: d.Status.LastAttemptedRevision}
+	node := SourceNode{Name: effective.SourceDisplayName(d), Exists: true, Revision: d.Status.LastAttemptedRevision}
 	ready := conditions.Get(d, v1alpha1.SourceReadyCondition)
 	if ready == nil {
 		return node

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // PreviousRevision is the value of --to for the previous revision.
@@ -51,7 +52,7 @@ func FindRevision(d *v1alpha1.BundleDeployment, newest, to string) (v1alpha1.Rev
 		return v1alpha1.RevisionRecord{}, fmt.Errorf("no other revision of BundleDeployment %s is known that was healthy; these are known:\n%s", d.Name, revisionList(d.Status.History))
 	}
 	return v1alpha1.RevisionRecord{}, fmt.Errorf("BundleDeployment %s has no revision %q in its history (spec.historyLimit is %d); these are known:\n%s",
-		d.Name, to, d.Spec.HistoryLimitOrDefault(), revisionList(d.Status.History))
+		d.Name, to, effective.HistoryLimit(&d.Spec), revisionList(d.Status.History))
 }
 
 func hasContent(records []v1alpha1.RevisionRecord, wanted v1alpha1.RevisionRecord) bool {

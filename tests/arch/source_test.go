@@ -114,12 +114,29 @@ func sourceViolations(t *testing.T, f sourceFile) []string {
 	if !strings.HasPrefix(f.name, "internal/cli/") && f.name != "internal/apply/tenant/user.go" && bytes.Contains(f.content, []byte("ForUser(")) {
 		found = append(found, f.name+": tenant.ForUser acts as the user who runs the program: a controller has to use a client that impersonates a ServiceAccount")
 	}
+	if strings.HasPrefix(f.name, "api/") {
+		found = append(found, apiLogic(f, parsed)...)
+	}
 	if path.Dir(f.name) != "internal/worker" {
 		found = append(found, startsProcess(files, parsed)...)
 	}
 	found = append(found, convertsInProcess(files, f, parsed)...)
 	if matches(module+"/"+path.Dir(f.name), pure) {
 		found = append(found, clockReads(files, parsed)...)
+	}
+	return found
+}
+
+// apiFunctions are all that api/ has beside types: registration, what the interfaces of Flux ask for, and the JSON of a duration.
+var apiFunctions = []string{"addKnownTypes", "GetConditions", "SetConditions", "GetRequeueAfter", "UnmarshalJSON", "MarshalJSON"}
+
+func apiLogic(f sourceFile, parsed *ast.File) []string {
+	var found []string
+	for _, declaration := range parsed.Decls {
+		if function, ok := declaration.(*ast.FuncDecl); ok && !slices.Contains(apiFunctions, function.Name.Name) {
+			found = append(found, fmt.Sprintf("%s: %s is logic, which all importers of the API get: move it to internal/spec/effective, or to the package that needs it",
+				f.name, function.Name.Name))
+		}
 	}
 	return found
 }
@@ -274,6 +291,14 @@ func TestSourceRulesBite(t *testing.T) {
 		},
 		"a conversion in a job": {
 			"it runs in a worker process", "internal/worker/jobs/x.go", "package jobs\n\nvar x = convert.Convert\n", "",
+		},
+		"a getter of the API": {
+			"api/ has types, markers and condition names", "api/v1alpha1/x_types.go",
+			"package v1alpha1\n\nfunc (in *BundleSource) IsUpload() bool { return false }\n", "IsUpload is logic",
+		},
+		"conditions of the API": {
+			"controllers of Flux ask for them", "api/v1alpha1/x_types.go",
+			"package v1alpha1\n\nfunc (in *BundleSource) GetConditions() []metav1.Condition { return nil }\n", "",
 		},
 		"clock elsewhere": {
 			"controllers may look at the clock", "internal/controller/x.go",

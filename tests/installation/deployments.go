@@ -26,6 +26,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/worker"
 )
 
@@ -102,7 +103,7 @@ func (d *Deployments) Publish(ctx context.Context, namespace, name, revision str
 		}
 	}
 	before := source.DeepCopy()
-	source.Status.Artifact, source.Status.SourcesDigest = &published, source.Spec.SourcesDigest()
+	source.Status.Artifact, source.Status.SourcesDigest = &published, effective.SourcesDigest(&source.Spec)
 	source.Status.ObservedGeneration = source.Generation
 	conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")
 	if err := d.admin.Status().Patch(ctx, source, client.MergeFrom(before)); err != nil {

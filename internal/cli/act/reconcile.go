@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -106,10 +107,10 @@ func toReconcile(ctx context.Context, a *kit.App, c *kit.Cluster, o ReconcileOpt
 	if !o.withSource || !isDeployment {
 		return []kit.Target{t}, nil
 	}
-	if d.SourceName() == "" {
-		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches: reconcile it with the flux command, and this one without --with-source", t.Kind.Name, t.Name, d.SourceDisplayName())
+	if effective.SourceName(d) == "" {
+		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches: reconcile it with the flux command, and this one without --with-source", t.Kind.Name, t.Name, effective.SourceDisplayName(d))
 	}
-	source := kit.Target{Kind: kit.Sources, Name: d.SourceName()}
+	source := kit.Target{Kind: kit.Sources, Name: effective.SourceName(d)}
 	found, err = c.Get(ctx, source)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -76,7 +77,7 @@ func retry(ctx context.Context, a *kit.App, o ReconcileOptions, t kit.Target) er
 		return err
 	}
 	sayWhatFailed(a, t, d, p)
-	o.withSource = atSource(p) && d.SourceName() != ""
+	o.withSource = atSource(p) && effective.SourceName(d) != ""
 	return reconcileAll(ctx, a, c, o, t)
 }
 

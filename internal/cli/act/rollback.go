@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 	"github.com/satchel-dev/satchel/internal/visible"
 )
@@ -197,8 +198,8 @@ func prepareRollback(ctx context.Context, a *kit.App, c *kit.Cluster, o rollback
 		return back, err
 	}
 	switch {
-	case back.source == nil && back.deployment.SourceName() != "":
-		return back, &kit.NotFoundError{Kind: kit.Sources, Name: back.deployment.SourceName(), Namespace: c.Namespace}
+	case back.source == nil && effective.SourceName(back.deployment) != "":
+		return back, &kit.NotFoundError{Kind: kit.Sources, Name: effective.SourceName(back.deployment), Namespace: c.Namespace}
 	case back.source == nil: // of Flux
 	case back.deployment.Spec.Source != nil:
 		back.before = back.deployment.Spec.Source.Sources
@@ -228,7 +229,7 @@ func checkRollback(ctx context.Context, a *kit.App, c *kit.Cluster, back goingBa
 	}
 	for _, raw := range listed {
 		o, err := kit.Typed(kit.Deployments, raw)
-		if d, isDeployment := o.(*v1alpha1.BundleDeployment); err == nil && isDeployment && d.Name != back.target.Name && d.SourceName() == back.source.Name {
+		if d, isDeployment := o.(*v1alpha1.BundleDeployment); err == nil && isDeployment && d.Name != back.target.Name && effective.SourceName(d) == back.source.Name {
 			others = append(others, d.Name)
 		}
 	}
@@ -320,7 +321,7 @@ func hopeless(source *v1alpha1.BundleSource, b goingBack, wanted string) kit.Wai
 	case s.Ready == metav1.ConditionFalse && slices.Contains(lasting, s.Reason):
 		return kit.WaitState{Never: true, Text: "the source cannot fetch that revision: " + view.Inline(s.Reason) + ": " + view.OneLine(s.Message, 0) +
 			"; the previous one stays applied; restore the former source as described above"}
-	case s.IsReady() && source.Status.SourcesDigest == source.Spec.SourcesDigest() && view.ContentOf(s.Revision) != wanted:
+	case s.IsReady() && source.Status.SourcesDigest == effective.SourcesDigest(&source.Spec) && view.ContentOf(s.Revision) != wanted:
 		return kit.WaitState{Never: true, Text: "what was fetched has other content, " + view.ShortRevision(view.Inline(s.Revision)) +
 			": the source's ignore, platform or submodules have changed since; restore the former source as described above"}
 	}
@@ -353,9 +354,9 @@ func printFluxRollback(a *kit.App, o rollbackOptions, b goingBack) error {
 	ref := b.deployment.Spec.SourceRef
 	manifest, why := FluxPin(ref, b.deployment.Namespace, b.record.Revision)
 	if manifest == nil {
-		return fmt.Errorf("%s gets revision %s from %s, %w", b.target, view.ShortRevision(b.record.Revision), b.deployment.SourceDisplayName(), errors.New(why))
+		return fmt.Errorf("%s gets revision %s from %s, %w", b.target, view.ShortRevision(b.record.Revision), effective.SourceDisplayName(b.deployment), errors.New(why))
 	}
-	fmt.Fprintf(a.Streams.ErrOut, "%s gets its content from %s, which Flux fetches. Commit this for revision %s:\n", b.target, view.Inline(b.deployment.SourceDisplayName()), view.ShortRevision(view.Inline(b.record.Revision)))
+	fmt.Fprintf(a.Streams.ErrOut, "%s gets its content from %s, which Flux fetches. Commit this for revision %s:\n", b.target, view.Inline(effective.SourceDisplayName(b.deployment)), view.ShortRevision(view.Inline(b.record.Revision)))
 	if err := printer.PrintValue(a.Streams.Out, printer.OutputYAML, manifest); err != nil || o.dryRun {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -140,7 +141,7 @@ func adopt(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error 
 	if err != nil {
 		return err
 	}
-	w.former = FormerNamed(o.former, d.InstallNamespaceOrDefault())
+	w.former = FormerNamed(o.former, effective.InstallNamespace(d))
 	found, err := w.look(ctx, result)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // published converts the artifact of a deployment's source, as the controller does.
@@ -62,16 +63,16 @@ func openPublished(ctx context.Context, a *kit.App, c *kit.Cluster, d *v1alpha1.
 
 // publishedSource is the BundleSource of a deployment, with an artifact.
 func publishedSource(ctx context.Context, c *kit.Cluster, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
-	if d.SourceName() == "" {
-		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches, and this command reads BundleSources", kit.Deployments.Name, d.Name, d.SourceDisplayName())
+	if effective.SourceName(d) == "" {
+		return nil, fmt.Errorf("the source of %s %s is %s, which Flux fetches, and this command reads BundleSources", kit.Deployments.Name, d.Name, effective.SourceDisplayName(d))
 	}
-	found, err := c.Get(ctx, kit.Target{Kind: kit.Sources, Name: d.SourceName()})
+	found, err := c.Get(ctx, kit.Target{Kind: kit.Sources, Name: effective.SourceName(d)})
 	if err != nil {
 		return nil, err
 	}
 	source, ok := found.(*v1alpha1.BundleSource)
-	if !ok || source.Status.Artifact == nil || source.Status.SourcesDigest != source.Spec.SourcesDigest() {
-		return nil, fmt.Errorf("the %s %q has not been fetched yet: the command get source %s says why", kit.Sources.Name, d.SourceName(), d.SourceName())
+	if !ok || source.Status.Artifact == nil || source.Status.SourcesDigest != effective.SourcesDigest(&source.Spec) {
+		return nil, fmt.Errorf("the %s %q has not been fetched yet: the command get source %s says why", kit.Sources.Name, effective.SourceName(d), effective.SourceName(d))
 	}
 	return source, nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -51,7 +52,7 @@ func (w *adopter) leftovers(ctx context.Context, found Adoption) ([]leftover, []
 		return nil, nil
 	}
 	bundle := map[inventory.ID]bool{}
-	namespaces := []string{w.object.InstallNamespaceOrDefault()}
+	namespaces := []string{effective.InstallNamespace(w.object)}
 	kinds := slices.Clone(installedKinds)
 	for _, o := range found.Objects {
 		bundle[o.id] = true

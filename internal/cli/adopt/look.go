@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // What adopt does with an object of the bundle.
@@ -107,7 +108,7 @@ func (w *adopter) look(ctx context.Context, result convert.Result) (Adoption, er
 		}
 	}
 	slices.SortStableFunc(found.Objects, func(a, b AdoptedObject) int { return a.id.Compare(b.id) })
-	found.Former = FormerOwners(found.Objects, w.object.InstallNamespaceOrDefault(), w.former...)
+	found.Former = FormerOwners(found.Objects, effective.InstallNamespace(w.object), w.former...)
 	leftovers, notes := w.leftovers(ctx, found)
 	found.Leftovers, found.Notes = leftovers, append(found.Notes, notes...)
 	return found, nil
@@ -140,7 +141,7 @@ func (w *adopter) lookAt(ctx context.Context, object *unstructured.Unstructured)
 	if object.GetNamespace() == "" {
 		namespaced, err := w.any.IsObjectNamespaced(object)
 		if err == nil && namespaced {
-			object.SetNamespace(w.object.InstallNamespaceOrDefault())
+			object.SetNamespace(effective.InstallNamespace(w.object))
 		} else if err != nil && !meta.IsNoMatchError(err) {
 			return one, fmt.Errorf("looking up the kind %s: %w", one.kind.Kind, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -77,14 +78,14 @@ func headers(k Kind, wide, everywhere bool) []string {
 func wideColumns(o view.Object) []string {
 	switch o := o.(type) {
 	case *v1alpha1.BundleDeployment:
-		return []string{o.SourceDisplayName(), Dash(string(o.Status.Format)), Dash(view.PackageText(o.Status.Package)), o.InstallNamespaceOrDefault(), o.Spec.ServiceAccountName,
-			view.Short(o.Spec.IntervalOrDefault())}
+		return []string{effective.SourceDisplayName(o), Dash(string(o.Status.Format)), Dash(view.PackageText(o.Status.Package)), effective.InstallNamespace(o), o.Spec.ServiceAccountName,
+			view.Short(effective.Interval(&o.Spec))}
 	case *v1alpha1.BundleSource:
 		from := make([]string, 0, len(o.Spec.Sources))
 		for _, s := range o.Spec.Sources {
 			from = append(from, view.Printable(view.Upstream(s)))
 		}
-		return []string{strings.Join(from, ", "), view.Short(o.Spec.IntervalOrDefault())}
+		return []string{strings.Join(from, ", "), view.Short(effective.SourceInterval(&o.Spec))}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -23,11 +24,11 @@ func (c *Cluster) ReadPipeline(ctx context.Context, t Target, a *App) (view.Pipe
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, d); err != nil {
 		return view.Pipeline{}, fmt.Errorf("reading %s %s: %w", t.Kind.Name, t.Name, err)
 	}
-	if d.SourceName() == "" { // a source of Flux
+	if effective.SourceName(d) == "" { // a source of Flux
 		return view.NewPipeline(d, nil, a.Name, a.Now()), nil
 	}
 	source := new(v1alpha1.BundleSource)
-	err = c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: d.SourceName()}, source)
+	err = c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: effective.SourceName(d)}, source)
 	switch {
 	case IsObjectNotFound(err):
 		source = nil

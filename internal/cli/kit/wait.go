@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -72,11 +73,11 @@ func (a *App) waitEnded(ctx context.Context, t Target, said string, timeout time
 // SourceOf is the BundleSource of a deployment; nil where there is none.
 func (c *Cluster) SourceOf(ctx context.Context, o view.Object) (*v1alpha1.BundleSource, error) {
 	d, isDeployment := o.(*v1alpha1.BundleDeployment)
-	if !isDeployment || d.SourceName() == "" {
+	if !isDeployment || effective.SourceName(d) == "" {
 		return nil, nil
 	}
 	source := new(v1alpha1.BundleSource)
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: d.SourceName()}, source)
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: effective.SourceName(d)}, source)
 	switch {
 	case IsObjectNotFound(err):
 		return nil, nil

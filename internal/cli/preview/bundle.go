@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -57,10 +58,10 @@ func (p *Previewer) bundle(ctx context.Context) (b *bundle.Bundle, err error) {
 
 // source reads the artifact of the deployment's source.
 func (p *Previewer) source(ctx context.Context) (offered, error) {
-	if ref := p.Deployment.Spec.SourceRef; ref != nil && ref.IsFlux() {
+	if ref := p.Deployment.Spec.SourceRef; ref != nil && effective.IsFlux(ref) {
 		return p.fluxSource(ctx, ref)
 	}
-	name := p.Deployment.SourceName()
+	name := effective.SourceName(p.Deployment)
 	var source v1alpha1.BundleSource
 	err := p.cluster.Client.Get(ctx, client.ObjectKey{Namespace: p.Deployment.Namespace, Name: name}, &source)
 	switch {
@@ -73,8 +74,8 @@ func (p *Previewer) source(ctx context.Context) (offered, error) {
 		return offered{}, fmt.Errorf("BundleSource %s/%s has no artifact yet: see satchel status %s", source.Namespace, name, p.Deployment.Name)
 	}
 	found := offered{owner: artifact.SourceOwner(source.Namespace, name), artifact: *source.Status.Artifact}
-	current := p.Deployment.Spec.Source == nil || p.Deployment.Spec.Source.SourcesDigest() == source.Spec.SourcesDigest()
-	if !current || source.Status.SourcesDigest != source.Spec.SourcesDigest() {
+	current := p.Deployment.Spec.Source == nil || effective.SourcesDigest(p.Deployment.Spec.Source) == effective.SourcesDigest(&source.Spec)
+	if !current || source.Status.SourcesDigest != effective.SourcesDigest(&source.Spec) {
 		found.note = "the source was changed and has not been fetched again: this is its last artifact"
 	}
 	return found, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // plan observes the cluster, plans, and tries the writes as dry runs. The hashes of the applied objects need the controller's
@@ -61,7 +62,7 @@ func (p *Previewer) withoutCertificates(wanted []convert.Certificate) inventory.
 	}
 	home := p.owner.Namespace
 	if p.Deployment.Spec.KubeConfig != nil {
-		home = p.Deployment.InstallNamespaceOrDefault()
+		home = effective.InstallNamespace(p.Deployment)
 	}
 	ids := []inventory.ID{certificate.AuthorityIn(p.owner, home)}
 	for _, one := range wanted {

@@ -9,6 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/escalation"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // ImpactPreview is the impact of a plan.
@@ -70,8 +71,8 @@ func (p *Previewer) impact() ImpactPreview {
 			}
 		}
 	}
-	made := impactOf(impact.Of(before, after, p.Deployment.InstallNamespaceOrDefault()))
-	for _, finding := range escalation.Of(before, after, p.Deployment.InstallNamespaceOrDefault()) {
+	made := impactOf(impact.Of(before, after, effective.InstallNamespace(p.Deployment)))
+	for _, finding := range escalation.Of(before, after, effective.InstallNamespace(p.Deployment)) {
 		made.Further = append(made.Further, finding.String())
 	}
 	return made

@@ -25,6 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -161,7 +162,7 @@ func (p *Previewer) convert(ctx context.Context) (result convert.Result, err err
 	if p.Out.secret = spec.FromSecrets(read.Needed, read.Contents); p.Out.secret {
 		return result, nil
 	}
-	p.Out.Content, err = digest.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), p.Deployment.InstallNamespaceOrDefault())
+	p.Out.Content, err = digest.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), effective.InstallNamespace(p.Deployment))
 	return result, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -140,7 +141,7 @@ func (v *Preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
 	v.Namespace = d.Namespace
 	v.Name = d.Name
 	v.Applied = d.Status.LastAppliedRevision
-	v.Mode = d.Spec.ApprovalModeOrDefault()
+	v.Mode = effective.ApprovalMode(&d.Spec)
 	v.deployment = d
 	if d.Spec.Suspend {
 		v.Notes = append(v.Notes, "the deployment is suspended: nothing changes until it is resumed")
@@ -151,8 +152,8 @@ func (v *Preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
 	if o.Path == "" && o.image == "" && o.revision == "" && d.Status.RejectedRevision != "" {
 		v.Notes = append(v.Notes, "the controller rejected revision "+view.ShortRevision(d.Status.RejectedRevision)+" and keeps the last healthy one applied; see satchel retry")
 	}
-	if d.Spec.DriftModeOrDefault() != v1alpha1.DriftEnabled {
-		v.Notes = append(v.Notes, "spec.driftDetection.mode is "+string(d.Spec.DriftModeOrDefault())+": drift is not corrected")
+	if effective.DriftMode(&d.Spec) != v1alpha1.DriftEnabled {
+		v.Notes = append(v.Notes, "spec.driftDetection.mode is "+string(effective.DriftMode(&d.Spec))+": drift is not corrected")
 	}
 }
 

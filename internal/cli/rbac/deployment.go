@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // namesDeployment tells whether the arguments name an object of the cluster: what looks like a path or an image does not.
@@ -105,7 +106,7 @@ func printDeployment(ctx context.Context, a *kit.App, o Options, p *preview.Prev
 		a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.kubeConfig: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})
 		return printRBAC(a, o, rights.Request{Deployment: o.owner(), ServiceAccount: o.ServiceAccount, Inputs: inputs}, nil)
 	}
-	o.InstallNamespace = d.InstallNamespaceOrDefault()
+	o.InstallNamespace = effective.InstallNamespace(d)
 	kinds := lookup{target: p.Target}
 	o.served = func(gvk schema.GroupVersionKind) (plan.Kind, bool) { return kinds.find(ctx, gvk) }
 	planned, err := p.Planned(ctx)

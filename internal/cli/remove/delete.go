@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -204,7 +205,7 @@ func policyChange(o DeleteOptions, d *v1alpha1.BundleDeployment) map[string]any 
 	switch {
 	case o.orphan && d.Spec.DeletionPolicy != v1alpha1.DeletionOrphan:
 		return map[string]any{"spec": map[string]any{"deletionPolicy": v1alpha1.DeletionOrphan}}
-	case o.definitions && !d.Spec.DeletesCRDs():
+	case o.definitions && !effective.DeletesCRDs(&d.Spec):
 		return map[string]any{"spec": map[string]any{"crds": map[string]any{"deletionPolicy": v1alpha1.DeletionDelete}}}
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -74,7 +75,7 @@ type RemovalPolicy struct {
 func RemovalPolicyOf(spec *v1alpha1.BundleDeploymentSpec, o DeleteOptions) RemovalPolicy {
 	return RemovalPolicy{
 		orphan:      o.orphan || spec.DeletionPolicy == v1alpha1.DeletionOrphan,
-		definitions: o.definitions || spec.DeletesCRDs(),
+		definitions: o.definitions || effective.DeletesCRDs(spec),
 	}
 }
 

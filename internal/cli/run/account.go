@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/rbac"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // accountObjects are the ServiceAccount and its RBAC, if the user wants them created.
@@ -39,8 +40,8 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 		return nil, err
 	}
 	named := rbac.Options{
-		ConversionOptions: bundle.ConversionOptions{InstallNamespace: d.InstallNamespaceOrDefault()}, Deployment: d.Name, Named: true,
-		Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName, Definitions: d.Spec.DeletesCRDs(),
+		ConversionOptions: bundle.ConversionOptions{InstallNamespace: effective.InstallNamespace(d)}, Deployment: d.Name, Named: true,
+		Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName, Definitions: effective.DeletesCRDs(&d.Spec),
 		Strict: true, // they are computed again with each change
 	}
 	request, guesses := named.Request(result)

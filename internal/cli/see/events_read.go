@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/trace"
 	"github.com/satchel-dev/satchel/internal/cli/tree"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -55,7 +56,7 @@ func (r *eventReader) refresh(ctx context.Context) error {
 	}
 	group := v1alpha1.GroupVersion.Group
 	r.concerned = map[inventory.ID]bool{{Group: group, Kind: v1alpha1.BundleDeploymentKind, Namespace: d.Namespace, Name: d.Name}: true}
-	if name := d.SourceName(); name != "" {
+	if name := effective.SourceName(d); name != "" {
 		r.concerned[inventory.ID{Group: group, Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: name}] = true
 	} else if ref := d.Spec.SourceRef; ref != nil {
 		kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)

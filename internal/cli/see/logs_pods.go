@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/tree"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // LogSource is a container that logs are read from.
@@ -76,7 +77,7 @@ func (r *logReader) controllers(ctx context.Context) ([]LogSource, error) {
 // AboutDeployment tells which lines of controllers are about a deployment or its source, in either encoding of their logs.
 func AboutDeployment(d *v1alpha1.BundleDeployment) func(line string) bool {
 	names := []string{d.Name}
-	if name := d.SourceName(); name != "" && name != d.Name {
+	if name := effective.SourceName(d); name != "" && name != d.Name {
 		names = append(names, name)
 	}
 	patterns := make([]string, 0, len(names))

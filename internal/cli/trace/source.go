@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -82,16 +83,16 @@ func appliedRecord(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
 
 // sourceOf reads the source of a deployment; nil if it is gone or may not be read, which is noted.
 func (c *Climber) sourceOf(ctx context.Context, d *v1alpha1.BundleDeployment) *Source {
-	if d.SourceName() == "" {
+	if effective.SourceName(d) == "" {
 		return c.fluxSourceOf(ctx, d)
 	}
 	there := *c.Cluster
 	there.Namespace = d.Namespace
-	read, err := there.Get(ctx, kit.Target{Kind: kit.Sources, Name: d.SourceName()})
+	read, err := there.Get(ctx, kit.Target{Kind: kit.Sources, Name: effective.SourceName(d)})
 	var missing *kit.NotFoundError
 	switch {
 	case errors.As(err, &missing):
-		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its BundleSource %s does not exist, so digests and signer are unknown", d.SourceName()))
+		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("its BundleSource %s does not exist, so digests and signer are unknown", effective.SourceName(d)))
 		return nil
 	case err != nil:
 		c.Unreadable("get", v1alpha1.GroupVersion.WithResource(kit.Sources.Resource), d.Namespace, errors.Unwrap(err))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Kinds that workloads and operators make.
@@ -92,7 +93,7 @@ func (r *treeReader) generation(ctx context.Context, owners []*Node, known map[t
 		if owner.UID == "" {
 			continue
 		}
-		namespace := cmp.Or(owner.Namespace, r.deployment.InstallNamespaceOrDefault())
+		namespace := cmp.Or(owner.Namespace, effective.InstallNamespace(r.deployment))
 		for _, kind := range Makes[MakerOf(owner.groupKind())].Kinds {
 			at := KindInNamespace{Kind: kind, Namespace: namespace}
 			if owning[at] == nil {

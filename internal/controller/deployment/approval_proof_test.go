@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -96,7 +97,7 @@ func TestApprovalAndAnotherServiceAccount(t *testing.T) {
 		return d.Status.Plan.Digest != before.Status.Plan.Digest
 	})
 	correctedAsInstaller(mark)
-	r.delete(t, object("satchel.dev/v1alpha1", "BundleSource", namespace, before.SourceName()))
+	r.delete(t, object("satchel.dev/v1alpha1", "BundleSource", namespace, effective.SourceName(&before)))
 	r.until(t, g.key, "the plan is unknown", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsFalse(d, v1alpha1.SourceReadyCondition)
 	})

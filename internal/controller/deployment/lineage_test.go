@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -74,7 +75,7 @@ func TestT19BundleOfWhatBroughtIt(t *testing.T) {
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, want) {
 		t.Errorf("the message is %q", message)
 	}
-	if found := r.until(t, outer, "the outer one", func(*v1alpha1.BundleDeployment) bool { return true }); found.SourceName() != "outer" {
+	if found := r.until(t, outer, "the outer one", func(*v1alpha1.BundleDeployment) bool { return true }); effective.SourceName(found) != "outer" {
 		t.Errorf("the outer deployment was changed: %+v", found.Spec)
 	}
 	r.remove(t, outer)

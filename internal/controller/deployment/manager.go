@@ -51,6 +51,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -336,7 +337,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)),
 	}}
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
-		s.Home = object.InstallNamespaceOrDefault()
+		s.Home = effective.InstallNamespace(object)
 	}
 	s.Rules, s.RulesErr = settle.RulesOf(&object.Spec)
 	r.unlock(s)

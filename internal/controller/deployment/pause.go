@@ -8,6 +8,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // pause returns the time until the next reconcile, and keeps the note for it.
@@ -24,18 +25,18 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 			return kubeconfigPause
 		}
 		if f := failure.Of(err); f.Stalled || f.Woken {
-			return pipeline.IntervalPause(spec.IntervalOrDefault())
+			return pipeline.IntervalPause(effective.Interval(spec))
 		}
 		if f := failure.Of(err); f.After > 0 {
 			return f.After
 		}
-		return r.backoff.Failed(key, min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault()))
+		return r.backoff.Failed(key, min(effective.RetryInterval(spec), effective.Interval(spec)))
 	}
 	r.backoff.Succeeded(key)
 	if s.settling(nil).Finished() {
 		s.note.Applying.Pauses = 0
 		r.memory.Keep(key, s.note)
-		return pipeline.IntervalPause(max(time.Second/10, spec.IntervalOrDefault()-s.Now.Sub(s.note.Checked)))
+		return pipeline.IntervalPause(max(time.Second/10, effective.Interval(spec)-s.Now.Sub(s.note.Checked)))
 	}
 	if s.delivered.Cut != stage.Uncut {
 		r.memory.Keep(key, s.note)

@@ -23,6 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/settle"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // lastTries is how many failures in a row it takes before the finalizer is removed
@@ -97,7 +98,7 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, err error) (ct
 	key := s.Key()
 	pipeline.LogFailure(ctx, s.Before, s.Object, err)
 	if err != nil {
-		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, s.Object.Spec.RetryIntervalOrDefault())}, nil
+		return ctrl.Result{RequeueAfter: r.backoff.Failed(key, effective.RetryInterval(&s.Object.Spec))}, nil
 	}
 	r.backoff.Succeeded(key)
 	looks := s.note.Applying.Pauses

@@ -37,6 +37,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/worker"
 	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
@@ -203,7 +204,7 @@ func (r *rig) publish(t *testing.T, namespace, name, reference string, files fs.
 	}
 	r.setSource(t, namespace, name, func(source *v1alpha1.BundleSource) {
 		source.Status.Artifact = &published
-		source.Status.SourcesDigest = source.Spec.SourcesDigest()
+		source.Status.SourcesDigest = effective.SourcesDigest(&source.Spec)
 		source.Status.ObservedGeneration = source.Generation
 		conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")
 	})

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // demandSignature makes a source require a signature, and sets its condition.
@@ -30,7 +31,7 @@ func (r *rig) demandSignature(t *testing.T, namespace, name string, verified met
 		t.Fatal(err)
 	}
 	r.setSource(t, namespace, name, func(s *v1alpha1.BundleSource) {
-		s.Status.SourcesDigest, s.Status.ObservedGeneration = s.Spec.SourcesDigest(), s.Generation
+		s.Status.SourcesDigest, s.Status.ObservedGeneration = effective.SourcesDigest(&s.Spec), s.Generation
 		conditions.Set(s, &metav1.Condition{Type: v1alpha1.SourceVerifiedCondition, Status: verified, Reason: reason, Message: "so it stands"})
 	})
 }

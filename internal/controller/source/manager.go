@@ -32,6 +32,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // FieldManager owns the statuses that this controller writes.
@@ -154,7 +155,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // called again when others of the namespace have ended
 	}
 	defer done()
-	defer r.Running.Begin(request.NamespacedName, object.Spec.TimeoutOrDefault()+writeTimeout)()
+	defer r.Running.Begin(request.NamespacedName, effective.SourceTimeout(&object.Spec)+writeTimeout)()
 	began := time.Now()
 	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, began)
 	defer func() { r.demands.Took(request.NamespacedName, time.Since(began), time.Now()) }()
@@ -207,7 +208,7 @@ func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
 func (r *Reconciler) attempt(ctx context.Context, object *v1alpha1.BundleSource) (ctrl.Result, error) {
 	s := r.newState(object.DeepCopy())
 	defer s.adapters.Close()
-	bounded, cancel := context.WithTimeout(ctx, object.Spec.TimeoutOrDefault())
+	bounded, cancel := context.WithTimeout(ctx, effective.SourceTimeout(&object.Spec))
 	defer cancel()
 	err := pipeline.Run(bounded, r.steps(), s, r.Metrics.Observer(v1alpha1.BundleSourceKind, pipeline.PhaseReconciling))
 	if ctx.Err() != nil {
@@ -241,7 +242,7 @@ const writeTimeout = 15 * time.Second
 
 // pause is the time until the next attempt or poll.
 func (r *Reconciler) pause(s *state, err error) time.Duration {
-	interval, key := s.object.Spec.IntervalOrDefault(), client.ObjectKeyFromObject(s.object)
+	interval, key := effective.SourceInterval(&s.object.Spec), client.ObjectKeyFromObject(s.object)
 	if err == nil {
 		r.backoff.Succeeded(key)
 		return r.untilTrustCheck(s, pipeline.IntervalPause(interval))
@@ -289,11 +290,11 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), err)
 	}
 	r.tellLost(s)
-	if !s.object.Spec.DemandsSignature() {
+	if !effective.DemandsSignature(&s.object.Spec) {
 		r.waiting.forget(client.ObjectKeyFromObject(s.object))
 		return ctrl.Result{}, nil
 	}
-	return ctrl.Result{RequeueAfter: r.untilTrustCheck(s, pipeline.IntervalPause(s.object.Spec.IntervalOrDefault()))}, nil
+	return ctrl.Result{RequeueAfter: r.untilTrustCheck(s, pipeline.IntervalPause(effective.SourceInterval(&s.object.Spec)))}, nil
 }
 
 // leave releases a source that moved to another shard. Its artifacts are served until

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // signatureRequired says that the namespace requires signatures, and that the source does not for these parts.
@@ -30,7 +31,7 @@ func signatureRequired(namespace string, parts []string) error {
 // parts. Deployments that run its published artifact keep it, and it is not offered to others. An unreadable label stops it
 // as well.
 func (r *Reconciler) requireSignatures(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	parts := s.object.Spec.UnverifiedParts()
+	parts := effective.UnverifiedParts(&s.object.Spec)
 	if len(parts) == 0 {
 		return pipeline.Continue, nil
 	}
@@ -57,7 +58,7 @@ func (r *Reconciler) sourcesIn(ctx context.Context, namespace client.Object) []r
 	var requests []reconcile.Request
 	for i := range list.Items {
 		source := &list.Items[i]
-		if len(source.Spec.UnverifiedParts()) > 0 && r.Shard.Owns(source) {
+		if len(effective.UnverifiedParts(&source.Spec)) > 0 && r.Shard.Owns(source) {
 			r.waiting.forget(client.ObjectKeyFromObject(source))
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(source)})
 		}

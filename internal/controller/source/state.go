@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
 	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // state holds the facts of one reconcile. Steps record facts here; status.go turns them
@@ -63,7 +64,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleSource) *state {
 // sameSources tells whether the last artifact was made from the current sources of the
 // spec.
 func (s *state) sameSources() bool {
-	return s.object.Status.SourcesDigest == s.object.Spec.SourcesDigest()
+	return s.object.Status.SourcesDigest == effective.SourcesDigest(&s.object.Spec)
 }
 
 // previous is the resolved version of the source at a destination in the last artifact;

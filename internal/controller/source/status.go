@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // updateStatus sets every condition of a source from the facts of the steps, also when
@@ -48,7 +49,7 @@ func setArtifact(s *state) {
 	if s.resolved == nil || s.published == nil {
 		return
 	}
-	status.SourcesDigest = s.object.Spec.SourcesDigest()
+	status.SourcesDigest = effective.SourcesDigest(&s.object.Spec)
 	status.Resolved = nil
 	for i, r := range s.resolved {
 		status.Resolved = append(status.Resolved, v1alpha1.ResolvedSource{
@@ -88,7 +89,7 @@ func setVerified(s *state, err error) {
 	switch {
 	case s.unsigned != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
-	case !s.object.Spec.DemandsSignature():
+	case !effective.DemandsSignature(&s.object.Spec):
 		conditions.Delete(s.object, kind)
 	case s.untrusted != nil && s.published != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged, fmt.Sprintf(
@@ -123,7 +124,7 @@ func signers(resolved []v1alpha1.ResolvedSource) string {
 
 // unverified names the parts of a composition that require no signature; "" for none.
 func unverified(spec *v1alpha1.BundleSourceSpec) string {
-	parts := spec.UnverifiedParts()
+	parts := effective.UnverifiedParts(spec)
 	if len(parts) == 0 {
 		return ""
 	}
@@ -165,7 +166,7 @@ func explain(s *state, err error) string {
 		message += " (the credentials of the source are in secret " + strings.Join(names, ", ") + ")"
 	}
 	if reason == v1alpha1.ReasonTimeout {
-		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", s.object.Spec.TimeoutOrDefault(), message)
+		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", effective.SourceTimeout(&s.object.Spec), message)
 	}
 	if s.published != nil && s.unsigned != nil {
 		return message + "; deployments that run revision " + s.published.Revision + " keep it, and no other installs it"

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source/scratch"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // steps is the whole reconcile of a source.
@@ -51,7 +52,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (pipeline.Outcome, err
 
 // accept stops a source with an invalid spec.
 func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
-	if err := s.object.Spec.Problem(); err != nil {
+	if err := effective.SourceProblem(&s.object.Spec); err != nil {
 		return pipeline.Stop, failure.InvalidSpec(err)
 	}
 	return pipeline.Continue, nil
@@ -69,7 +70,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (pipeline.Outcome, e
 		if err != nil {
 			return pipeline.Stop, err
 		}
-		r.Measures.Resolved(source.Kind(), moved || s.published == nil)
+		r.Measures.Resolved(effective.KindOf(&source), moved || s.published == nil)
 		s.parts = append(s.parts, part)
 		s.moved = s.moved || moved
 	}
@@ -100,7 +101,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (pipeline.Outcome, err
 	if !s.moved {
 		return pipeline.Continue, nil
 	}
-	if s.object.Spec.UploadDigest() != "" {
+	if effective.UploadDigest(&s.object.Spec) != "" {
 		return r.publishUpload(ctx, s)
 	}
 	if err := r.announce(ctx, s); err != nil {
@@ -162,9 +163,9 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pip
 
 // kindOfAll is the kind of all sources of a spec, or "several" if they differ.
 func kindOfAll(sources []v1alpha1.Source) string {
-	kind := sources[0].Kind()
+	kind := effective.KindOf(&sources[0])
 	for _, source := range sources[1:] {
-		if source.Kind() != kind {
+		if effective.KindOf(&source) != kind {
 			return "several"
 		}
 	}

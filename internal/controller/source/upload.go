@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // uploadPending names the content of the spec that is not in storage, and the command to upload it.
@@ -21,12 +22,12 @@ func uploadPending(source *v1alpha1.BundleSource, why fetch.Reason) error {
 	if why == fetch.DigestMismatch {
 		what = "the uploaded content %s is damaged in storage: upload it again, with satchel run %s FOLDER -n %s"
 	}
-	return failure.UploadPending(fmt.Errorf(what, source.Spec.UploadDigest(), source.Name, source.Namespace))
+	return failure.UploadPending(fmt.Errorf(what, effective.UploadDigest(&source.Spec), source.Name, source.Namespace))
 }
 
 // publishUpload publishes the upload of the source.
 func (r *Reconciler) publishUpload(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	found, err := r.Store.Find(ctx, s.owner, s.object.Spec.UploadDigest())
+	found, err := r.Store.Find(ctx, s.owner, effective.UploadDigest(&s.object.Spec))
 	switch {
 	case fetch.ReasonOf(err) != "":
 		return pipeline.Stop, uploadPending(s.object, fetch.ReasonOf(err))

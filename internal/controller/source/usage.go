@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // inUse returns a function that tells whether an artifact, by the digest of its uncompressed tar, is
@@ -19,13 +20,13 @@ func (r *Reconciler) inUse(ctx context.Context, s *state) (func(identity string)
 	if err := r.Client.List(ctx, &deployments, client.InNamespace(s.object.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing the deployments that use bundlesource %s/%s: %w", s.object.Namespace, s.object.Name, err)
 	}
-	used := map[string]bool{s.object.Spec.UploadDigest(): true}
+	used := map[string]bool{effective.UploadDigest(&s.object.Spec): true}
 	if s.published != nil {
 		used[artifact.Identity(s.published.Revision)] = true
 	}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		if d.SourceName() != s.object.Name {
+		if effective.SourceName(d) != s.object.Name {
 			continue
 		}
 		for _, revision := range []string{d.Status.LastAppliedRevision, d.Status.LastHealthyRevision, d.Status.LastAttemptedRevision} {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // demand is the approval that the spec and the namespace of a deployment require for a plan.
@@ -28,7 +29,7 @@ type demand struct {
 //	Automatic, as it was approved          Automatic
 //	Automatic                              OnEscalation, and the plan waits in any case
 func (a Approvals) demandOn(ctx context.Context, object *v1alpha1.BundleDeployment, grounds func() string, record *v1alpha1.ExecutedPlan) (demand, error) {
-	d := demand{mode: object.Spec.ApprovalModeOrDefault(), grounds: grounds()}
+	d := demand{mode: effective.ApprovalMode(&object.Spec), grounds: grounds()}
 	required, err := a.Labels.Required(ctx, a.Live, object.Namespace)
 	if err != nil || !required.Approval || d.mode == v1alpha1.ApprovalManual {
 		return d, err

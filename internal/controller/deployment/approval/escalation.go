@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/escalation"
 	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // escalations lists what in the plan goes beyond the last executed plan, except deletions:
@@ -46,7 +47,7 @@ func reaches(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []
 	case !kept && keeps:
 		found = append(found, "the objects would stay when the BundleDeployment is deleted, as spec.deletionPolicy says now")
 	}
-	if spec.DeletesCRDs() && !was.DeletesDefinitions {
+	if effective.DeletesCRDs(spec) && !was.DeletesDefinitions {
 		found = append(found, "CustomResourceDefinitions would be deleted with the bundle, as spec.crds.deletionPolicy says now")
 	}
 	return found
@@ -82,8 +83,8 @@ func (a Approvals) contentEscalations(c *Consent, p Proposal) ([]string, error) 
 		return nil, fmt.Errorf("comparing with what was applied last: %w", err)
 	}
 	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(p.Hooks))
-	change := impact.Of(before, after, p.Object.InstallNamespaceOrDefault())
-	further := escalation.Of(before, after, p.Object.InstallNamespaceOrDefault())
+	change := impact.Of(before, after, effective.InstallNamespace(p.Object))
+	further := escalation.Of(before, after, effective.InstallNamespace(p.Object))
 	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of CRDs", change.Definitions), listed("reaching further", further)), nil
 }
 

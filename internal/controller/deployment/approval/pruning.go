@@ -8,6 +8,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // AllowedPruning says whether a removal deletes or orphans objects: where plans need an
@@ -25,5 +26,5 @@ func (a Approvals) AllowedPruning(ctx context.Context, d *v1alpha1.BundleDeploym
 // Demanded tells whether plans of a deployment may need an approval, by its spec or its namespace.
 func (a Approvals) Demanded(ctx context.Context, d *v1alpha1.BundleDeployment) (bool, error) {
 	required, err := a.Labels.Required(ctx, a.Live, d.Namespace)
-	return required.Approval || d.Spec.ApprovalModeOrDefault() != v1alpha1.ApprovalAutomatic, err
+	return required.Approval || effective.ApprovalMode(&d.Spec) != v1alpha1.ApprovalAutomatic, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // decisionField selects the decisions about a deployment.
@@ -65,7 +66,7 @@ func (a Approvals) Begin(c *Consent, d *v1alpha1.BundleDeployment, now time.Time
 	record := &v1alpha1.ExecutedPlan{
 		Plan: c.Digest, Key: c.key, Terms: c.terms, Base: c.base, Time: pipeline.StatusTime(now),
 		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.RemoteServiceAccountName, KubeConfig: spec.KubeConfig.DeepCopy(),
-		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: spec.DeletesCRDs(),
+		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: effective.DeletesCRDs(spec),
 	}
 	if c.record != nil {
 		record.Grounds = c.record.Grounds

@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Substance holds the digests of what a plan contains: see package plan. The content
@@ -21,10 +22,10 @@ func termsOf(d *v1alpha1.BundleDeployment, target string) plan.Terms {
 	of := &d.Spec
 	terms := plan.Terms{
 		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig),
-		Target: target, InstallNamespace: d.InstallNamespaceOrDefault(), CreateNamespace: of.CreateNamespace,
-		Pruning: spec.Pruning(of), Protection: ownership.Protection(of.CollisionProtectionOrDefault()),
+		Target: target, InstallNamespace: effective.InstallNamespace(d), CreateNamespace: of.CreateNamespace,
+		Pruning: spec.Pruning(of), Protection: ownership.Protection(effective.CollisionProtection(of)),
 		Recreate:      of.Recreate == v1alpha1.RecreateOnImmutableChange,
-		UpgradeSafety: plan.Enforcement(of.UpgradeSafetyOrDefault()), Ignore: spec.IgnoreRules(d),
+		UpgradeSafety: plan.Enforcement(effective.UpgradeSafety(of)), Ignore: spec.IgnoreRules(d),
 	}
 	if of.CRDs != nil {
 		terms.Exempt = of.CRDs.UpgradeSafetyExemptions

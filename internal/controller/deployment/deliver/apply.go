@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // establishTimeout is how long an apply waits for CRDs to be established before it
@@ -104,7 +105,7 @@ func (st *Stage) complete(in *Input) error {
 // one for a rollback.
 func (in *Input) worthKeeping() []loader.Kept {
 	kept := []loader.Kept{{Owner: in.Resolved.Source.Owner, Digest: in.Resolved.Artifact.Digest}}
-	if healthy := in.Object.Status.LastHealthyArtifact; healthy != nil && in.Object.Spec.RollsBack() {
+	if healthy := in.Object.Status.LastHealthyArtifact; healthy != nil && effective.RollsBack(&in.Object.Spec) {
 		if owner, err := stage.OwnerOf(healthy, in.Object.Namespace); err == nil {
 			kept = append(kept, loader.Kept{Owner: owner, Digest: healthy.Digest})
 		}

@@ -10,12 +10,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // recordConflicts finds the conflicting field managers of the objects that are about to
 // be repaired, before the repair hides them.
 func (st *Stage) recordConflicts(ctx context.Context, in *Input, made plan.Plan) {
-	longest := in.Object.Spec.IntervalOrDefault()
+	longest := effective.Interval(&in.Object.Spec)
 	conflicts := map[inventory.ID]stage.FieldConflict{}
 	for id, f := range in.Note.Planned.Conflicts {
 		if f.Continues(in.Now, longest) {
@@ -49,5 +50,5 @@ func (st *Stage) reportConflict(ctx context.Context, in *Input, object plan.Obje
 	}
 	f.Who = difference.String()
 	st.Events.Warning(in.Subject, "DriftContested", "Apply", fmt.Sprintf("%s, again and again: it is restored less and less often, finally once in %s; stop that client, or ignore the fields with spec.driftDetection.ignore",
-		f.Who, in.Object.Spec.IntervalOrDefault()))
+		f.Who, effective.Interval(&in.Object.Spec)))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // holdPhase waits for the health of earlier phases. Each phase has the whole timeout.
@@ -33,7 +34,7 @@ func (st *Stage) StillHeld(ctx context.Context, in *Input) (pipeline.Outcome, er
 		in.Delivered.WaitsFor = waits
 		return pipeline.Stop, nil
 	}
-	if held == nil || in.Note.Attempt != in.Resolved.Attempt(in.Subject) || in.Now.Sub(in.Note.Applying.PhaseSince) >= in.Object.Spec.IntervalOrDefault() {
+	if held == nil || in.Note.Attempt != in.Resolved.Attempt(in.Subject) || in.Now.Sub(in.Note.Applying.PhaseSince) >= effective.Interval(&in.Object.Spec) {
 		return pipeline.Continue, nil
 	}
 	rules := in.Rules

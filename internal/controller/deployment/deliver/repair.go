@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Repair corrects drift that watches reported, from what was applied last. That was
@@ -41,7 +42,7 @@ func (st *Stage) Repair(ctx context.Context, in *Input) (whole bool, err error) 
 	}
 	observed, err := observe.Cluster(ctx, in.Resolved.Access.Client, observe.Request{
 		Owner: in.Owner, Desired: desired, Previous: in.entriesOf(desired), HashKey: in.HashKey, Ignore: ignore,
-		InstallNamespace: in.Object.InstallNamespaceOrDefault(),
+		InstallNamespace: effective.InstallNamespace(in.Object),
 	})
 	if err != nil {
 		return false, err
@@ -99,7 +100,7 @@ func (st *Stage) calm(in *Input, made plan.Plan, result apply.Result) {
 	for _, outcome := range result.Outcomes {
 		restored[outcome.ID] = outcome.Kind == apply.Repaired
 	}
-	key, until := in.Key(), in.Note.Checked.Add(in.Object.Spec.IntervalOrDefault())
+	key, until := in.Key(), in.Note.Checked.Add(effective.Interval(&in.Object.Spec))
 	for _, action := range made.Actions() {
 		if !restored[action.ID] && (action.Verb == plan.Settle || action.Verb == plan.Unchanged) {
 			st.Watches.Calm(key, action.ID, until.Add(time.Second), true)

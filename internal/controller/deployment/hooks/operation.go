@@ -8,6 +8,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Begin determines the operation of the plan. It stops an operation with a hook that
@@ -110,5 +111,5 @@ func (in *Input) rewind(was *v1alpha1.HooksStatus, hooks []plan.HookObject) {
 // triesHooksAgain tells whether remediation retries the revision.
 func (in *Input) triesHooksAgain(failed *v1alpha1.FailedHook) bool {
 	record := in.Resolved.Record(in.Subject)
-	return record != nil && in.Object.Spec.RollsBack() && record.Attempts > failed.Attempts && record.Attempts <= in.Object.Spec.Remediation.Retries
+	return record != nil && effective.RollsBack(&in.Object.Spec) && record.Attempts > failed.Attempts && record.Attempts <= in.Object.Spec.Remediation.Retries
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // longestHookMessage bounds the message of a failed hook, in bytes.
@@ -105,7 +106,7 @@ func (r *Runner) advance(ctx context.Context, in *Input, runs []plan.HookRun) (w
 	case how.Ended():
 		return "", r.fail(ctx, in, runs, how.Message)
 	case in.hookOverdue():
-		return "", r.fail(ctx, in, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", in.Object.Spec.TimeoutOrDefault(), how.Message))
+		return "", r.fail(ctx, in, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", effective.Timeout(&in.Object.Spec), how.Message))
 	}
 	in.Progress.At = &stage.HookWait{Run: withoutContent(run), UID: uid}
 	return hookText(run, how), nil
@@ -150,7 +151,7 @@ func (r *Runner) start(ctx context.Context, in *Input, runs []plan.HookRun) (wai
 // hookOverdue tells that the time for the hook that runs is over.
 func (in *Input) hookOverdue() bool {
 	running := in.Object.Status.Hooks.Running
-	return running != nil && in.Now.Sub(running.StartedTime.Time) > in.Object.Spec.TimeoutOrDefault()
+	return running != nil && in.Now.Sub(running.StartedTime.Time) > effective.Timeout(&in.Object.Spec)
 }
 
 // fail records that the running hook failed, and deletes the objects of hooks as the
@@ -253,7 +254,7 @@ func (r *Runner) appliedHooks(ctx context.Context, in *Input) ([]plan.HookObject
 	case !found:
 		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so its hooks are not known")
 	}
-	return applyhooks.Complete(ctx, in.Resolved.Access.Client, in.Owner, in.Object.InstallNamespaceOrDefault(), last.Hooks)
+	return applyhooks.Complete(ctx, in.Resolved.Access.Client, in.Owner, effective.InstallNamespace(in.Object), last.Hooks)
 }
 
 // supersede deletes the running hook of an operation that another one replaces. It returns
@@ -274,5 +275,5 @@ func (r *Runner) supersede(ctx context.Context, in *Input, was *v1alpha1.HooksSt
 }
 
 func (in *Input) runner() applyhooks.Runner {
-	return applyhooks.Runner{Client: in.Resolved.Access.Client, Owner: in.Owner, Rules: in.Rules, Protection: ownership.Protection(in.Object.Spec.CollisionProtectionOrDefault())}
+	return applyhooks.Runner{Client: in.Resolved.Access.Client, Owner: in.Owner, Rules: in.Rules, Protection: ownership.Protection(effective.CollisionProtection(&in.Object.Spec))}
 }

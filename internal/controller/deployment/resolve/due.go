@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/dependency"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Depend holds a new revision or spec back until the deployments of spec.dependsOn are
@@ -73,7 +74,7 @@ func (st *Stage) newlyDecided(ctx context.Context, in *Input) (bool, error) {
 // and again is recreated only after the retry interval.
 func (in *Input) full() bool {
 	checked := in.Now.Sub(in.Note.Checked)
-	leavesDrift := in.Object.Spec.DriftModeOrDefault() != v1alpha1.DriftEnabled
+	leavesDrift := effective.DriftMode(&in.Object.Spec) != v1alpha1.DriftEnabled
 	return !in.Note.Known || in.Note.Attempt != in.Resolved.Attempt(in.Subject) ||
 		in.overInterval() && in.compares() ||
 		in.Note.Health.Missing && !leavesDrift && checked >= in.BackgroundRetryInterval() ||
@@ -82,12 +83,12 @@ func (in *Input) full() bool {
 
 // overInterval tells that the interval since the last comparison is over.
 func (in *Input) overInterval() bool {
-	return in.Now.Sub(in.Note.Checked) >= in.Object.Spec.IntervalOrDefault()*9/10
+	return in.Now.Sub(in.Note.Checked) >= effective.Interval(&in.Object.Spec)*9/10
 }
 
 // compares tells whether the objects are compared with the cluster at the interval. If
 // drift is neither corrected nor reported, only their health is checked, once everything
 // is applied and pruned.
 func (in *Input) compares() bool {
-	return in.Object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled || !in.Resolved.AppliedAsIs(in.Subject) || len(in.Note.Planned.Prune) > 0
+	return effective.DriftMode(&in.Object.Spec) != v1alpha1.DriftDisabled || !in.Resolved.AppliedAsIs(in.Subject) || len(in.Note.Planned.Prune) > 0
 }

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // originsOf lists where the parts of a source's artifact were fetched from; nil while
 // its status does not match its spec.
 func originsOf(source *v1alpha1.BundleSource) []v1alpha1.RevisionOrigin {
-	if source.Status.SourcesDigest != source.Spec.SourcesDigest() {
+	if source.Status.SourcesDigest != effective.SourcesDigest(&source.Spec) {
 		return nil
 	}
 	resolved := map[string]v1alpha1.ResolvedSource{}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 func TestRepositoryOf(t *testing.T) {
@@ -33,7 +34,7 @@ func TestOriginsOf(t *testing.T) {
 	if got := originsOf(source); got != nil {
 		t.Errorf("what was resolved for other sources was taken: %v", got)
 	}
-	source.Status.SourcesDigest = source.Spec.SourcesDigest()
+	source.Status.SourcesDigest = effective.SourcesDigest(&source.Spec)
 	want := []v1alpha1.RevisionOrigin{
 		{Destination: "a", Image: "example.org/a", Reference: "v1", Digest: "sha256:00", VerifiedBy: "x"},
 		{Destination: "b", Git: "https://example.org/b", Directory: "deploy", Reference: "main", Digest: "sha1:00"},

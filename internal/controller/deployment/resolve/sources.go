@@ -21,13 +21,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 func originOf(source *v1alpha1.BundleSource) *stage.Origin {
 	return &stage.Origin{
 		Owner: artifact.SourceOwner(source.Namespace, source.Name), Artifact: source.Status.Artifact, Ready: Readiness(source),
 		Parts: originsOf(source), Grounds: groundsOf(source), Untrusted: Untrusted(source),
-		Unverified: source.Spec.UnverifiedParts(),
+		Unverified: effective.UnverifiedParts(&source.Spec),
 	}
 }
 
@@ -37,7 +38,7 @@ func originOf(source *v1alpha1.BundleSource) *stage.Origin {
 func Untrusted(source *v1alpha1.BundleSource) string {
 	verified := conditions.Get(source, v1alpha1.SourceVerifiedCondition)
 	switch {
-	case !source.Spec.DemandsSignature():
+	case !effective.DemandsSignature(&source.Spec):
 		return ""
 	case verified == nil:
 		return "it does not say who signed it"
@@ -61,7 +62,7 @@ type Sources struct {
 // Find creates or updates the BundleSource of an inline source, or reads the referenced source. was is the status as the
 // reconcile found it. A source has an artifact.
 func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (found *stage.Origin, err error) {
-	if ref := d.Spec.SourceRef; ref != nil && ref.IsFlux() {
+	if ref := d.Spec.SourceRef; ref != nil && effective.IsFlux(ref) {
 		found, err = r.fluxSource(ctx, d)
 	} else {
 		found, err = r.currentSource(ctx, d, was)
@@ -103,7 +104,7 @@ func (r Sources) ownSource(ctx context.Context, reader client.Reader, d *v1alpha
 // spec changed and could not be fetched since. A source that merely cannot be polled at
 // the moment still has its artifact.
 func sourceProblem(source *v1alpha1.BundleSource) error {
-	current := source.Status.SourcesDigest == source.Spec.SourcesDigest()
+	current := source.Status.SourcesDigest == effective.SourcesDigest(&source.Spec)
 	if current && source.Status.Artifact != nil {
 		return nil
 	}
@@ -118,7 +119,7 @@ func sourceProblem(source *v1alpha1.BundleSource) error {
 
 func (r Sources) referencedSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
 	var source v1alpha1.BundleSource
-	key := client.ObjectKey{Namespace: d.Namespace, Name: d.SourceName()}
+	key := client.ObjectKey{Namespace: d.Namespace, Name: effective.SourceName(d)}
 	err := reader.Get(ctx, key, &source)
 	if apierrors.IsNotFound(err) {
 		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotFound,
@@ -155,7 +156,7 @@ func (r Sources) keepInlineSource(ctx context.Context, reader client.Reader, d *
 // dropInlineSource deletes the BundleSource of a former inline source once the
 // deployment installs another one, unless another deployment refers to it.
 func (r Sources) dropInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) error {
-	if d.SourceName() == d.Name {
+	if effective.SourceName(d) == d.Name {
 		return nil
 	}
 	var source v1alpha1.BundleSource
@@ -223,7 +224,7 @@ func Users(ctx context.Context, reader client.Reader, source client.Object) ([]r
 	}
 	var requests []reconcile.Request
 	for i := range deployments.Items {
-		if deployments.Items[i].SourceName() == source.GetName() {
+		if effective.SourceName(&deployments.Items[i]) == source.GetName() {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // FindAccount gets the client that impersonates the deployment's ServiceAccount.
@@ -51,7 +52,7 @@ func (st *Stage) Target(ctx context.Context, in *Input) (pipeline.Outcome, error
 // Accept stops a deployment with an invalid spec. Drift of its applied revision is still
 // corrected.
 func (st *Stage) Accept(_ context.Context, in *Input) (pipeline.Outcome, error) {
-	if err := in.Object.Spec.Problem(); err != nil {
+	if err := effective.Problem(&in.Object.Spec); err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, Err: err}
 	}
 	return pipeline.Continue, nil
@@ -147,7 +148,7 @@ func (st *Stage) BeginInventory(ctx context.Context, in *Input) error {
 
 // knownNamespaces are those in which the deployment has, or may have, objects.
 func (in *Input) knownNamespaces() []string {
-	names := []string{in.Object.Namespace, in.Object.InstallNamespaceOrDefault()}
+	names := []string{in.Object.Namespace, effective.InstallNamespace(in.Object)}
 	for _, entry := range in.Listed.Inventory.Entries {
 		if entry.Namespace != "" {
 			names = append(names, entry.Namespace)

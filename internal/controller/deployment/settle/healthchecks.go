@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // RulesOf compiles the health rules of a deployment. Objects of spec.healthChecks may
@@ -51,7 +52,7 @@ func healthChecks(ctx context.Context, in *Input) ([]plan.Object, error) {
 		case !found.Namespaced:
 			object.Namespace = ""
 		case object.Namespace == "":
-			object.Namespace = in.Object.InstallNamespaceOrDefault()
+			object.Namespace = effective.InstallNamespace(in.Object)
 		}
 		object.Kind = plan.Kind{Resource: found.Resource, Namespaced: found.Namespaced}
 		objects = append(objects, object)

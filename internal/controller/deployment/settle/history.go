@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // longestCause bounds the message of a record in the history, in bytes.
@@ -56,7 +57,7 @@ func setHistory(in *Input, err error) {
 	if record := in.Resolved.Record(in.Subject); record != nil {
 		settleRecord(in, record, err)
 	}
-	if limit := in.Object.Spec.HistoryLimitOrDefault(); len(status.History) > limit {
+	if limit := effective.HistoryLimit(&in.Object.Spec); len(status.History) > limit {
 		status.History = status.History[:limit]
 	}
 	boundOrigins(status.History)

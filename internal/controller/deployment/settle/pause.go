@@ -2,7 +2,11 @@
 
 package settle
 
-import "time"
+import (
+	"time"
+
+	"github.com/satchel-dev/satchel/internal/spec/effective"
+)
 
 // Finished tells that no work is unfinished: everything is applied, healthy and pruned.
 func (in *Input) Finished() bool {
@@ -30,7 +34,7 @@ func (in *Input) untilOverdue() time.Duration {
 	if at := in.Object.Status.LastAppliedTime; at != nil && at.After(deadline) {
 		deadline = at.Time
 	}
-	return max(time.Second, deadline.Add(in.Object.Spec.TimeoutOrDefault()).Sub(in.Now)+time.Second)
+	return max(time.Second, deadline.Add(effective.Timeout(&in.Object.Spec)).Sub(in.Now)+time.Second)
 }
 
 // PollPause is the pause before unfinished work is checked again: short at first, then
@@ -44,11 +48,11 @@ func (in *Input) Pause(looks int) time.Duration {
 	spec := &in.Object.Spec
 	switch {
 	case in.Delivered.WaitsFor != "" && in.waitedLong():
-		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
+		return min(effective.RetryInterval(spec), effective.Interval(spec))
 	case in.Delivered.WaitsFor != "", in.Delivered.Hooks.Waits != "":
 		return PollPause(looks)
 	case in.overdue():
-		return min(spec.RetryIntervalOrDefault(), spec.IntervalOrDefault())
+		return min(effective.RetryInterval(spec), effective.Interval(spec))
 	}
-	return min(in.unhealthyPause(looks), spec.IntervalOrDefault())
+	return min(in.unhealthyPause(looks), effective.Interval(spec))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Healthy records that the applied revision is healthy, its hooks included.
@@ -72,11 +73,11 @@ func (in *Input) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
 	case err != nil:
 		return in.failedFor(err, lasted)
 	case in.Delivered.WaitsFor != "":
-		return in.waitedLong() && lasted > in.Object.Spec.TimeoutOrDefault()
+		return in.waitedLong() && lasted > effective.Timeout(&in.Object.Spec)
 	case in.Settled.Health == nil || in.Settled.Health.Healthy():
 		return false
 	}
-	return in.overdue() || in.Settled.Health.Failed() && (record.Attempts == 0 || lasted >= in.Object.Spec.RetryIntervalOrDefault())
+	return in.overdue() || in.Settled.Health.Failed() && (record.Attempts == 0 || lasted >= effective.RetryInterval(&in.Object.Spec))
 }
 
 // failedFor tells whether an error that lasted so long is a failure of the revision.
@@ -84,7 +85,7 @@ func (in *Input) failedFor(err error, lasted time.Duration) bool {
 	reason := failure.Of(err).Reason
 	refused := pipeline.FailedStep(err) == stage.StepApply && reason == v1alpha1.ReasonApplyFailed
 	return reason == v1alpha1.ReasonClusterTooSlow || // after several turns
-		refused && (!in.mayPass() || lasted > in.Object.Spec.TimeoutOrDefault())
+		refused && (!in.mayPass() || lasted > effective.Timeout(&in.Object.Spec))
 }
 
 // mayPass tells that every object that could not be applied failed with a transient
@@ -96,7 +97,7 @@ func (in *Input) mayPass() bool {
 // triedAgain is since when a failed revision is retried; zero when it is not.
 func (in *Input) triedAgain() time.Time {
 	record := in.Resolved.Record(in.Subject)
-	if record == nil || record.LastFailedTime == nil || !in.Object.Spec.RollsBack() || record.Attempts > in.Object.Spec.Remediation.Retries {
+	if record == nil || record.LastFailedTime == nil || !effective.RollsBack(&in.Object.Spec) || record.Attempts > in.Object.Spec.Remediation.Retries {
 		return time.Time{}
 	}
 	return record.LastFailedTime.Time
@@ -105,7 +106,7 @@ func (in *Input) triedAgain() time.Time {
 // remedy says what happens next to a failed revision.
 func (in *Input) remedy() string {
 	record := in.Resolved.Record(in.Subject)
-	if record == nil || record.Attempts == 0 || in.Resolved.Rejected != nil || !in.Object.Spec.RollsBack() || in.Object.Status.LastHealthyRevision == in.Resolved.Revision() {
+	if record == nil || record.Attempts == 0 || in.Resolved.Rejected != nil || !effective.RollsBack(&in.Object.Spec) || in.Object.Status.LastHealthyRevision == in.Resolved.Revision() {
 		return ""
 	}
 	tries := in.Object.Spec.Remediation.Retries + 1

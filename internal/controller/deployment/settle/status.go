@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Update sets every condition and count of a deployment from the facts of the
@@ -125,7 +126,7 @@ func setPending(in *Input) {
 // waitedLong tells that an apply has waited longer than the timeout. Turns with a budget are judged by their number; see
 // endTurn.
 func (in *Input) waitedLong() bool {
-	return in.Delivered.Cut == stage.Uncut && in.Now.Sub(in.Note.Applying.Waits) > in.Object.Spec.TimeoutOrDefault()
+	return in.Delivered.Cut == stage.Uncut && in.Now.Sub(in.Note.Applying.Waits) > effective.Timeout(&in.Object.Spec)
 }
 
 // setHealthy sets the health of the applied revision: this one, or the last one while
@@ -172,8 +173,8 @@ func (in *Input) overdue() bool {
 		return true
 	}
 	since := in.Object.Status.LastAppliedTime
-	return since != nil && !in.Note.Health.Missing && in.Now.Sub(since.Time) > in.Object.Spec.TimeoutOrDefault() &&
-		in.Now.Sub(in.Note.Applying.Wrote) > in.Object.Spec.TimeoutOrDefault() && in.Now.Sub(in.triedAgain()) > in.Object.Spec.TimeoutOrDefault()
+	return since != nil && !in.Note.Health.Missing && in.Now.Sub(since.Time) > effective.Timeout(&in.Object.Spec) &&
+		in.Now.Sub(in.Note.Applying.Wrote) > effective.Timeout(&in.Object.Spec) && in.Now.Sub(in.triedAgain()) > effective.Timeout(&in.Object.Spec)
 }
 
 // recovery is how long an object that was healthy may be unhealthy before that is

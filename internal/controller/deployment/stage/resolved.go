@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Resolved says what is to be installed, where and with which permissions: the result of the
@@ -126,7 +127,7 @@ func (r *Resolved) AppliedAsIs(of *Subject) bool {
 // LeavesDrift tells that drift is not corrected: by the mode, and because the revision,
 // the spec and its inputs were applied before.
 func (r *Resolved) LeavesDrift(of *Subject) bool {
-	if of.Object.Spec.DriftModeOrDefault() == v1alpha1.DriftEnabled {
+	if effective.DriftMode(&of.Object.Spec) == v1alpha1.DriftEnabled {
 		return false
 	}
 	was := &of.Before.Status
@@ -153,14 +154,14 @@ func (r *Resolved) Edits(of *Subject, record *v1alpha1.RevisionRecord) bool {
 
 // Retries tells whether failures of the revision are counted and retried.
 func (r *Resolved) Retries(of *Subject) bool {
-	return r.Rejected == nil && of.Object.Spec.RollsBack() && of.Object.Status.LastHealthyRevision != r.Revision()
+	return r.Rejected == nil && effective.RollsBack(&of.Object.Spec) && of.Object.Status.LastHealthyRevision != r.Revision()
 }
 
 // Subscription is the subscription to changes of the objects of the deployment, without objects.
 func (r *Resolved) Subscription(of *Subject, listed *Listing) drift.Subscription {
 	return drift.Subscription{
 		Client: r.Access.Client, Owner: of.Owner, Target: listed.Inventory.Target,
-		Drift: of.Object.Spec.DriftModeOrDefault() != v1alpha1.DriftDisabled, DriftResolved: of.Warns(),
+		Drift: effective.DriftMode(&of.Object.Spec) != v1alpha1.DriftDisabled, DriftResolved: of.Warns(),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Subject is the deployment that is reconciled. Only its status changes during a reconcile.
@@ -47,7 +48,7 @@ func (s *Subject) Key() client.ObjectKey { return client.ObjectKeyFromObject(s.O
 func (s *Subject) AuthorityID() inventory.ID { return certificates.AuthorityOf(s.Owner, s.Home) }
 
 // Warns tells that drift is reported, and not corrected.
-func (s *Subject) Warns() bool { return s.Object.Spec.DriftModeOrDefault() == v1alpha1.DriftWarn }
+func (s *Subject) Warns() bool { return effective.DriftMode(&s.Object.Spec) == v1alpha1.DriftWarn }
 
 // Recreates tells that objects are recreated where immutable fields of them change.
 func (s *Subject) Recreates() bool {
@@ -56,7 +57,7 @@ func (s *Subject) Recreates() bool {
 
 // BackgroundRetryInterval is the pause before retrying something that is not urgent.
 func (s *Subject) BackgroundRetryInterval() time.Duration {
-	return min(s.Object.Spec.RetryIntervalOrDefault(), s.Object.Spec.IntervalOrDefault())
+	return min(effective.RetryInterval(&s.Object.Spec), effective.Interval(&s.Object.Spec))
 }
 
 // Fits tells whether the inventory of a plan can be stored once all of it is applied.

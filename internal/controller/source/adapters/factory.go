@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Options are what the adapters of all sources have in common.
@@ -69,5 +70,5 @@ func (a *Adapters) Fetcher(ctx context.Context, source v1alpha1.Source) (fetch.F
 	if err != nil {
 		return nil, err
 	}
-	return measured{fetcher, source.Kind(), a.measures}, nil
+	return measured{fetcher, effective.KindOf(&source), a.measures}, nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source/scratch"
 	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 const (
@@ -128,7 +129,7 @@ func (r *Receiver) sourceOf(ctx context.Context, t upload.Target) (*v1alpha1.Bun
 		return nil, upload.Errorf(upload.Elsewhere, "%s belongs to another shard: upload to the source controller that selects its labels", t)
 	case !source.DeletionTimestamp.IsZero():
 		return nil, upload.Errorf(upload.NotFound, "%s is being deleted", t)
-	case source.Spec.UploadDigest() != t.Digest:
+	case effective.UploadDigest(&source.Spec) != t.Digest:
 		return nil, upload.Errorf(upload.NotNamed, "%s does not name the content %s in spec.sources.upload.digest: write that first, as satchel run does", t, t.Digest)
 	}
 	return source, nil

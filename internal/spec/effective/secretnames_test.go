@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package v1alpha1_test
+package effective_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // T23: at most 20 distinct Secrets are named by the sources of one object, also where no admission policy counts them.
@@ -19,7 +20,7 @@ func TestT23DistinctSecrets(t *testing.T) {
 		for i := range 2 * count { // each name twice
 			spec.Sources = append(spec.Sources, v1alpha1.Source{Git: &v1alpha1.GitSource{SecretRef: &v1alpha1.LocalReference{Name: fmt.Sprint("s", i%count)}}})
 		}
-		if err := spec.Problem(); (err != nil) != refused || refused && !strings.Contains(err.Error(), "21 distinct Secrets, and may name 20") {
+		if err := effective.SourceProblem(&spec); (err != nil) != refused || refused && !strings.Contains(err.Error(), "21 distinct Secrets, and may name 20") {
 			t.Errorf("%d: %v", count, err)
 		}
 	}
@@ -31,7 +32,7 @@ func TestSecretNamesOfAllFields(t *testing.T) {
 	var source v1alpha1.Source
 	fill(reflect.ValueOf(&source).Elem(), "", want)
 	spec := v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{source}}
-	got := spec.SecretNames()
+	got := effective.SecretNames(&spec)
 	if len(got) != len(want) || len(got) < 10 {
 		text, _ := json.Marshal(source)
 		t.Errorf("got %v of %s", got, text)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -88,10 +89,7 @@ func TestF34KilledThenEdited(t *testing.T) {
 			}
 			revision := publish("v2", tc.killed)
 			d = d.again(t, dyingAfter("/configmaps/"))
-			r.eventually(t, t.Context(), "it is killed after the write", func(ctx context.Context) (bool, string) {
-				_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: key}) // which ends while the bundle is converted
-				return r.value(t, ctx, namespace, "x") == "two", fmt.Sprint(err)
-			})
+			d.untilKilled(t, "two")
 			r.patch(t, aConfigMap(namespace, "x"), `{"data":{"value":"theirs","added":"theirs"}}`)
 			if tc.after != nil {
 				revision = publish("v3", tc.after)
@@ -113,6 +111,79 @@ func TestF34KilledThenEdited(t *testing.T) {
 			}
 		})
 	}
+}
+
+// F34: an upgrade is killed after it wrote an object, and another client edits what was written. Before it is
+// tried again, the applied revision is corrected, or another upgrade is begun and killed as well. The fields of the first one
+// still count as the deployment's.
+func TestF34BegunBeforeAnotherWrite(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	upgraded := func(value string) *fstest.MapFile {
+		return file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {value: " + value + ", added: ours}\n")
+	}
+	tests := map[string]struct {
+		reason  string
+		between func(t *testing.T, d *driver, publish func(string, fs.FS)) *driver
+	}{
+		"drift correction": {"a broken revision has the applied one corrected", func(t *testing.T, d *driver, publish func(string, fs.FS)) *driver {
+			publish("v3", broken())
+			d = d.again(t, nil)
+			r.eventually(t, t.Context(), "the applied revision is corrected", func(ctx context.Context) (bool, string) {
+				d.reconcile(t)
+				return r.value(t, ctx, d.key.Namespace, "x") == "one", describe(d.deployment(t))
+			})
+			return d.again(t, nil)
+		}},
+		"another upgrade": {"it replaces the hash in the inventory", func(t *testing.T, d *driver, publish func(string, fs.FS)) *driver {
+			publish("v3", fstest.MapFS{"x.yaml": configMap("x", "three")})
+			d = d.again(t, dyingAfter("/configmaps/")) // that is the conflict with the other client
+			r.eventually(t, t.Context(), "it is killed", func(ctx context.Context) (bool, string) {
+				_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: d.key})
+				return errors.Is(err, errDead), fmt.Sprint(err)
+			})
+			return d.again(t, nil)
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			revision := ""
+			publish := func(version string, files fs.FS) { revision = r.publish(t, namespace, "app", version, files).Revision }
+			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+				rarely(d)
+				d.Labels = map[string]string{driven: ""}
+			})
+			t.Cleanup(func() { r.undrive(t, key) })
+			d := r.drive(t, key, nil)
+			publish("v1", fstest.MapFS{"x.yaml": configMap("x", "one")})
+			d.ready(t)
+			publish("v2", fstest.MapFS{"x.yaml": upgraded("two")})
+			d = d.again(t, dyingAfter("/configmaps/"))
+			d.untilKilled(t, "two")
+			r.patch(t, aConfigMap(namespace, "x"), `{"data":{"value":"theirs","added":"theirs"}}`)
+			d = tc.between(t, d, publish)
+			publish("v4", fstest.MapFS{"x.yaml": upgraded("four")})
+			d.DoNotWaitForConversions() // or the applied revision would be corrected meanwhile
+			found, _ := d.ready(t)
+			if got := r.value(t, t.Context(), namespace, "x"); got != "four" || found.Status.LastAppliedRevision != revision {
+				t.Errorf("%s: the field has %q\n%s", tc.reason, got, describe(found))
+			}
+			if strings.Contains(d.contents(t), `"begun"`) {
+				t.Error("what was begun is kept although it ended")
+			}
+		})
+	}
+}
+
+// untilKilled reconciles until the process of the driver dies after it wrote the value of ConfigMap x.
+func (d *driver) untilKilled(t *testing.T, value string) {
+	t.Helper()
+	d.r.eventually(t, t.Context(), "it is killed after the write", func(ctx context.Context) (bool, string) {
+		_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: d.key}) // which ends while the bundle is converted
+		return d.r.value(t, ctx, d.key.Namespace, "x") == value, fmt.Sprint(err)
+	})
 }
 
 // undrive returns a deployment to the running controller.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 )
@@ -15,12 +16,16 @@ import (
 // content, so that a later revision knows which fields this deployment owned.
 func (st *Stage) beginPlan(in *Input) error {
 	in.Decided.Plan.Begin()
+	uid := string(in.Object.UID)
 	if in.Keeping {
+		if err := snapshot.RecordBegun(st.Snapshots, uid, hashesOf(in.Decided.Plan.Beginning()), in.Listed.Inventory, in.Snapshot); err != nil {
+			return fmt.Errorf("keeping the begun objects: %w", err)
+		}
 		return nil
 	}
 	planned, err := in.begunObjects()
 	if err == nil && len(planned) > 0 {
-		err = snapshot.KeepBegun(st.Snapshots, string(in.Object.UID), planned, in.Listed.Inventory, in.Snapshot)
+		err = snapshot.KeepBegun(st.Snapshots, uid, planned, in.Listed.Inventory, in.Snapshot)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the planned objects: %w", err)
@@ -31,11 +36,8 @@ func (st *Stage) beginPlan(in *Input) error {
 // begunObjects are the objects that the plan is about to write, without the Secrets of
 // certificates.
 func (in *Input) begunObjects() ([]snapshot.Begun, error) {
-	hashes := map[inventory.ID]string{}
 	planned := in.Decided.Plan.Beginning()
-	for _, object := range planned {
-		hashes[object.ID] = object.Rendered.String()
-	}
+	hashes := hashesOf(planned)
 	objects, err := in.Rendered.Bare(in.Subject, planned)
 	if err != nil {
 		return nil, err
@@ -45,6 +47,14 @@ func (in *Input) begunObjects() ([]snapshot.Begun, error) {
 		begun = append(begun, snapshot.Begun{Rendered: hashes[inventory.IDOf(object)], Object: object})
 	}
 	return begun, nil
+}
+
+func hashesOf(objects []plan.Object) map[inventory.ID]string {
+	hashes := make(map[inventory.ID]string, len(objects))
+	for _, object := range objects {
+		hashes[object.ID] = object.Rendered.String()
+	}
+	return hashes
 }
 
 // saveSnapshot stores the objects of the plan as they were applied, if they are not

@@ -5,6 +5,7 @@ package snapshot
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
@@ -20,24 +21,39 @@ type keptFile struct {
 	Begun        []Begun         `json:"begun,omitempty"`
 }
 
+// mostBegun is how many contents are kept of one object; the oldest ones are dropped.
+const mostBegun = 4
+
 // KeepBegun adds objects that are about to be written to the snapshot of a deployment. listed is its inventory. The reader
 // learns what was begun before.
 func KeepBegun(snapshots *lastapplied.Snapshots, uid string, planned []Begun, listed inventory.Inventory, reader *Reader) error {
+	return updateBegun(snapshots, uid, reader, func(kept *keptFile) (changed bool) {
+		kept.Target = cmp.Or(kept.Target, listed.Target)
+		kept.Begun, changed = withBegun(kept.Begun, planned, listed)
+		return changed
+	})
+}
+
+// RecordBegun keeps what was begun while the applied contents of objects are about to be written again, and their hashes
+// replace those in the inventory. Otherwise nothing would tell that fields of the begun contents may be the deployment's.
+func RecordBegun(snapshots *lastapplied.Snapshots, uid string, applied map[inventory.ID]string, listed inventory.Inventory, reader *Reader) error {
+	return updateBegun(snapshots, uid, reader, func(kept *keptFile) bool { return recordReplaced(kept.Begun, applied, listed) })
+}
+
+// updateBegun changes the begun objects of a snapshot. A damaged snapshot is replaced.
+func updateBegun(snapshots *lastapplied.Snapshots, uid string, reader *Reader, update func(*keptFile) (changed bool)) error {
 	data, found, err := snapshots.Load(uid)
 	kept := keptFile{Objects: json.RawMessage("[]")}
 	if err == nil && found {
 		err = json.Unmarshal(data, &kept)
 	}
-	if err != nil { // what is damaged is replaced
+	if err != nil {
 		kept = keptFile{Objects: json.RawMessage("[]")}
 	}
 	reader.readBegun(kept.Begun)
-	kept.Target = cmp.Or(kept.Target, listed.Target)
-	all, changed := withBegun(kept.Begun, planned, listed)
-	if !changed {
+	if !update(&kept) {
 		return nil
 	}
-	kept.Begun = all
 	if data, err = json.Marshal(kept); err != nil {
 		return err
 	}
@@ -45,23 +61,57 @@ func KeepBegun(snapshots *lastapplied.Snapshots, uid string, planned []Begun, li
 }
 
 // withBegun adds the planned objects to those begun before. Of the latter it keeps
-// those that the inventory still refers to and those that are not in the plan.
+// those that the inventory refers or referred to, and those that are not in the plan.
 func withBegun(before, planned []Begun, listed inventory.Inventory) (all []Begun, changed bool) {
 	renewed := make(map[inventory.ID]string, len(planned))
 	for _, object := range planned {
 		renewed[inventory.IDOf(object.Object)] = object.Rendered
 	}
+	before = slices.Clone(before)
+	recordReplaced(before, renewed, listed)
+	recorded := map[inventory.ID]bool{}
 	same := 0
 	for _, was := range before {
 		id := inventory.IDOf(was.Object)
 		rendered, again := renewed[id]
-		entry, _ := listed.Get(id)
 		switch {
 		case again && rendered == was.Rendered:
+			recorded[id] = was.Recorded
 			same++
-		case !again, entry.Rendered.String() == was.Rendered:
+		case !again, was.Recorded:
 			all = append(all, was)
 		}
 	}
-	return append(all, planned...), same < len(planned)
+	for _, object := range planned {
+		object.Recorded = recorded[inventory.IDOf(object.Object)]
+		all = append(all, object)
+	}
+	return newest(all), same < len(planned)
+}
+
+// recordReplaced marks the begun contents with hashes that are in the inventory, and are about to be replaced there by others. It
+// tells whether that changes any.
+func recordReplaced(begun []Begun, next map[inventory.ID]string, listed inventory.Inventory) (changed bool) {
+	for at := range begun {
+		was := &begun[at]
+		id := inventory.IDOf(was.Object)
+		entry, _ := listed.Get(id)
+		if rendered, replaced := next[id]; replaced && rendered != was.Rendered && entry.Rendered.String() == was.Rendered && !was.Recorded {
+			was.Recorded, changed = true, true
+		}
+	}
+	return changed
+}
+
+// newest keeps the last contents of each object.
+func newest(all []Begun) []Begun {
+	count := make(map[inventory.ID]int, len(all))
+	for _, object := range all {
+		count[inventory.IDOf(object.Object)]++
+	}
+	return slices.DeleteFunc(all, func(object Begun) bool {
+		id := inventory.IDOf(object.Object)
+		count[id]--
+		return count[id] >= mostBegun
+	})
 }

@@ -63,12 +63,12 @@ func (r *Reader) readBegun(begun []Begun) {
 	}
 }
 
-// BegunAs are the contents that were begun for an object since the last apply, with the hash of its
-// inventory entry. The snapshot has to be read before.
+// BegunAs are the contents that were begun for an object since a revision was applied completely: those to which its
+// inventory entry refers, or referred. The snapshot has to be read before.
 func (r *Reader) BegunAs(entry inventory.Entry) []*unstructured.Unstructured {
 	var contents []*unstructured.Unstructured
 	for _, begun := range r.begun[entry.ID] {
-		if begun.Rendered == entry.Rendered.String() {
+		if begun.Recorded || begun.Rendered == entry.Rendered.String() {
 			contents = append(contents, begun.Object)
 		}
 	}

@@ -38,6 +38,8 @@ type Snapshot struct {
 type Begun struct {
 	Rendered string                     `json:"rendered"`
 	Object   *unstructured.Unstructured `json:"object"`
+	// Recorded: the inventory referred to this content until another one was begun, or the applied one written again.
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // Read reads the snapshot of a deployment; applied tells that a revision was

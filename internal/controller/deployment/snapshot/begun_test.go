@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+)
+
+// Contents that were begun are known until a revision is applied completely, also after others
+// replaced their hashes in the inventory. What the inventory never referred to does not count.
+func TestF34ContentsBegunEarlier(t *testing.T) {
+	const correction = 0 // the applied content is written again
+	tests := map[string]struct {
+		reason string
+		// begun are the contents of one object in turn. listed is, for each of them, the content in the inventory before.
+		begun, listed []byte
+		want          []byte
+	}{
+		"begun once":          {"the inventory refers to it", []byte{1}, []byte{0}, []byte{1}},
+		"begun again":         {"it is kept once", []byte{1, 1}, []byte{0, 1}, []byte{1}},
+		"corrected meanwhile": {"the first one may have been written", []byte{1, correction}, []byte{0, 1}, []byte{1}},
+		"corrected twice":     {"the inventory does not refer to it any more", []byte{1, correction, correction}, []byte{0, 1, correction}, []byte{1}},
+		"continued after":     {"the next attempt begins the same content", []byte{1, correction, 1}, []byte{0, 1, correction}, []byte{1}},
+		"two revisions":       {"both may have been written", []byte{1, 2}, []byte{0, 1}, []byte{1, 2}},
+		"three revisions":     {"all may have been written", []byte{1, 2, 3}, []byte{0, 1, 2}, []byte{1, 2, 3}},
+		"never recorded":      {"the status could not be written", []byte{1, 2}, []byte{0, 0}, []byte{2}},
+		"too many":            {"the oldest one is dropped", []byte{1, 2, 3, 4, 5}, []byte{0, 1, 2, 3, 4}, []byte{2, 3, 4, 5}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			snapshots, err := lastapplied.Open(t.TempDir(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, content := range tc.begun {
+				listed := inventory.New("cluster", entry(tc.listed[i]))
+				if content == correction {
+					err = snapshot.RecordBegun(snapshots, "uid", map[inventory.ID]string{entry(0).ID: entry(correction).Rendered.String()}, listed, snapshot.NewReader(snapshots, "uid"))
+				} else {
+					err = snapshot.KeepBegun(snapshots, "uid", []snapshot.Begun{begun(content)}, listed, snapshot.NewReader(snapshots, "uid"))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			reader := snapshot.NewReader(snapshots, "uid")
+			reader.Object(entry(0).ID)
+			var got []byte
+			for _, object := range reader.BegunAs(entry(tc.begun[len(tc.begun)-1])) {
+				var content byte
+				if _, err := fmt.Sscan(object.GetLabels()["content"], &content); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, content)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func entry(content byte) inventory.Entry {
+	return inventory.Entry{
+		ID: inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "x"}, Version: "v1",
+		Rendered: inventory.Hash{1, content}, Begun: content != 0,
+	}
+}
+
+func begun(content byte) snapshot.Begun {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	object.SetNamespace("shop")
+	object.SetName("x")
+	object.SetLabels(map[string]string{"content": fmt.Sprint(content)})
+	return snapshot.Begun{Rendered: entry(content).Rendered.String(), Object: object}
+}

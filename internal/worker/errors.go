@@ -62,7 +62,7 @@ func (e *BudgetError) Error() string {
 }
 
 // CrashError means that two worker processes ended without a result and without having
-// exceeded a limit: by a bug in a library, or from outside.
+// exceeded a limit: by a bug in a library, or by a signal of another process. The caller tries again, later.
 type CrashError struct {
 	// End is how the second one ended. It contains no input.
 	End string

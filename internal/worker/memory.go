@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,6 +32,27 @@ func checkMemory(o *Options, container int64) error {
 	}
 	return fmt.Errorf("the container's memory limit is %s; this process (GOMEMLIMIT %s) and %d workers of %s may need %s: raise the limit, or lower --workers or --worker-memory-mib",
 		inMebibytes(container), inMebibytes(own), o.Workers, inMebibytes(o.Memory), inMebibytes(needed))
+}
+
+// killCounter tells kills by the kernel from those by others.
+type killCounter struct {
+	read func() uint64 // the kernel's counter
+
+	mu    sync.Mutex
+	known uint64
+}
+
+func newKillCounter(read func() uint64) *killCounter {
+	return &killCounter{read: read, known: read()}
+}
+
+// rose tells whether the kernel killed a process of this container since the last call, because memory was short.
+func (c *killCounter) rose() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.known
+	c.known = c.read()
+	return c.known > before
 }
 
 // checkFile refuses a file that a worker could write to.

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestLimitFiles finds the files that may hold the container's limit.
-func TestLimitFiles(t *testing.T) {
+// TestGroupFiles finds the files that may hold the container's limit.
+func TestGroupFiles(t *testing.T) {
 	cases := map[string]struct {
 		reason, groups string
 		want           []string
@@ -29,10 +29,28 @@ func TestLimitFiles(t *testing.T) {
 		"nothing":                  {"not a list of groups", "\nx\n", nil},
 	}
 	for name, tc := range cases {
-		if got := limitFiles([]byte(tc.groups)); !slices.Equal(got, tc.want) {
+		if got := groupFiles([]byte(tc.groups), "memory.max", "memory.limit_in_bytes"); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %s: got %v, want %v", name, tc.reason, got, tc.want)
 		}
 	}
+}
+
+// TestKillsIn reads the counter of both versions of control groups.
+func TestKillsIn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		events string
+		want   uint64
+	}{
+		"version 2": {"low 0\nhigh 0\nmax 12\noom 4\noom_kill 3\noom_group_kill 1\n", 3},
+		"version 1": {"oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", 2},
+		"old":       {"oom_kill_disable 0\nunder_oom 0\n", 0},
+		"not known": {"", 0},
+	} {
+		if got := killsIn([]byte(tc.events)); got != tc.want {
+			t.Errorf("%s: got %d, want %d", name, got, tc.want)
+		}
+	}
+	t.Logf("the kernel killed %d processes of this control group", kernelKills())
 }
 
 // TestCheckMemory refuses workers that do not fit beside the process.

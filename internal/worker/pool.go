@@ -28,6 +28,7 @@ type Pool struct {
 	null    *os.File
 	start   func(*os.ProcAttr) (*os.Process, error) // the starter's; tests replace it
 	now     func() time.Time
+	kills   *killCounter // by the kernel
 
 	// attempts counts calls of Run that may hold a process, and starts of a spare.
 	attempts sync.WaitGroup
@@ -65,7 +66,7 @@ func New(o Options) (*Pool, error) {
 		return nil, fmt.Errorf("preparing the start of worker processes: %w", err)
 	}
 	p := &Pool{
-		options: o, null: null, now: time.Now,
+		options: o, null: null, now: time.Now, kills: newKillCounter(kernelKills),
 		budgets: newBudgets(o.NamespaceCPU, o.NamespaceWindow), using: map[*job]*use{},
 	}
 	p.start = processStarter().start
@@ -157,6 +158,9 @@ func (p *Pool) attempt(ctx context.Context, j *job, first bool) (result, error) 
 	}
 	began := p.use(j, w)
 	got := w.do(ctx, j.request, &p.options)
+	if got.end == endKernel && !p.kills.rose() {
+		got.end = endCrash // another process killed it: the job did not cause that
+	}
 	p.options.Metrics.took(j.request, got.cpu, p.now().Sub(began))
 	p.release(j, w, got.cpu)
 	return got, nil

@@ -53,8 +53,8 @@ const (
 	endMemory   end = LimitMemory
 	endOutput   end = LimitOutput
 	endTime     end = LimitTime
-	endKernel   end = "killed"  // SIGKILL, not by this process
-	endCrash    end = "crashed" // or it sent an invalid message
+	endKernel   end = "killed"  // by the kernel, because memory was short
+	endCrash    end = "crashed" // or another process killed it, or it sent an invalid message
 	endStart    end = "unavailable"
 )
 
@@ -221,7 +221,8 @@ func (w *process) sendWithFile(b []byte, file *os.File) error {
 	return err
 }
 
-// classify tells why a process has ended.
+// classify tells why a process has ended. A SIGKILL that this process did not send counts as the kernel's; the caller
+// decides whether it was.
 func (w *process) classify() end {
 	w.mu.Lock()
 	reason := w.killed

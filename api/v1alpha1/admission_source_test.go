@@ -3,6 +3,7 @@
 package v1alpha1_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -144,6 +145,38 @@ func TestM22References(t *testing.T) {
 		"M29 signed URL": {reason: "good for one object and for a while", spec: url(`url: "https://example.org/b.tgz?X-Amz-Security-Token=x&X-Amz-Signature=y&tokens=3"`)},
 		"md5":            {reason: "broken", spec: url("url: https://example.org/b.tgz, digest: md5:" + sum[:32]), want: `spec.sources[0].http.digest: Invalid value: "md5:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
 		"short digest":   {reason: "half a pin is none", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum[:63]), want: `spec.sources[0].http.digest: Invalid value: "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
+	})
+}
+
+// T23: the sources of one object name at most 20 distinct Secrets, in any of their fields.
+func TestT23SecretsOfOneObject(t *testing.T) {
+	const refused = "the sources may name at most 20 distinct Secrets: use one Secret for several sources, or divide the sources among several BundleSources"
+	// sources are 14 images, a repository and an archive, with a reference to a Secret in each field that there is. The names
+	// repeat after so many.
+	sources := func(distinct int) string {
+		var text strings.Builder
+		name := 0
+		next := func() string { name++; return fmt.Sprintf("{name: s%d}", name%distinct) }
+		text.WriteString("sources:")
+		for i := range 14 {
+			fmt.Fprintf(&text, "\n- {destination: d%d, image: {ref: example.org/a, secretRef: %s, certSecretRef: %s, proxySecretRef: %s, verify: {provider: cosign, secretRef: %s, trustedRootSecretRef: %s}}}",
+				i, next(), next(), next(), next(), next())
+		}
+		fmt.Fprintf(&text, "\n- {destination: g, git: {repository: https://example.org/r.git, secretRef: %s, proxySecretRef: %s, verify: {secretRef: %s}}}", next(), next(), next())
+		fmt.Fprintf(&text, "\n- {destination: h, http: {url: https://example.org/a.tgz, secretRef: %s, certSecretRef: %s, proxySecretRef: %s, verify: {signatureURL: https://example.org/a.sig, secretRef: %s, trustedRootSecretRef: %s}}}",
+			next(), next(), next(), next(), next())
+		return text.String()
+	}
+	indented := func(text string) string { return strings.ReplaceAll("\n"+text, "\n", "\n  ") }
+	checkAdmission(t, "BundleSource", map[string]admitted{
+		"one":  {reason: "78 references to one Secret", spec: sources(1)},
+		"20":   {reason: "each is referred to several times", spec: sources(20)},
+		"21":   {reason: "the admission policy has no budget for it", spec: sources(21), want: "spec.sources: Invalid value: " + refused},
+		"many": {reason: "all references differ", spec: sources(1000), want: "spec.sources: Invalid value: " + refused},
+	})
+	checkAdmission(t, "BundleDeployment", map[string]admitted{
+		"20": {reason: "an inline source", spec: "serviceAccountName: a\nsource:" + indented(sources(20))},
+		"21": {reason: "one too many", spec: "serviceAccountName: a\nsource:" + indented(sources(21)), want: "spec.source.sources: Invalid value: " + refused},
 	})
 }
 

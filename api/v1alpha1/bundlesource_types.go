@@ -65,6 +65,7 @@ type BundleSourceSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || self.all(a, has(a.destination) && a.destination != '' && self.exists_one(b, has(b.destination) && b.destination == a.destination) && !self.exists(b, has(b.destination) && b.destination.startsWith(a.destination + '/')))",message="with several sources each needs a destination of its own, and none may lie within another"
+	// +kubebuilder:validation:XValidation:rule="[(self.map(s, s.?image.?secretRef.?name.orValue('')) + self.map(s, s.?image.?certSecretRef.?name.orValue('')) + self.map(s, s.?image.?proxySecretRef.?name.orValue('')) + self.map(s, s.?image.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?image.?verify.?trustedRootSecretRef.?name.orValue('')) + self.map(s, s.?git.?secretRef.?name.orValue('')) + self.map(s, s.?git.?proxySecretRef.?name.orValue('')) + self.map(s, s.?git.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?http.?secretRef.?name.orValue('')) + self.map(s, s.?http.?certSecretRef.?name.orValue('')) + self.map(s, s.?http.?proxySecretRef.?name.orValue('')) + self.map(s, s.?http.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?http.?verify.?trustedRootSecretRef.?name.orValue(''))).filter(n, n != '')].map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).all(l, l.size() == 0)",message="the sources may name at most 20 distinct Secrets: use one Secret for several sources, or divide the sources among several BundleSources"
 	Sources []Source `json:"sources"`
 }
 
@@ -513,6 +514,12 @@ type ResolvedSource struct {
 	// that it is verified again when they change.
 	// +optional
 	Trust string `json:"trust,omitempty"`
+
+	// Transport identifies the certificate authorities, the host keys and the proxy in Secrets by which this was fetched. It is
+	// empty without such Secrets, and where a digest or a signature identifies the content. In a namespace that requires
+	// approval, a new revision that was fetched by others needs an approval.
+	// +optional
+	Transport string `json:"transport,omitempty"`
 }
 
 // BundleSource says where a bundle comes from and publishes its content as an

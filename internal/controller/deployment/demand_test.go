@@ -72,6 +72,16 @@ func TestT26WhatAnAutomaticDeploymentUsesIsApproved(t *testing.T) {
 		upstream := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
 		r.ready(t, key, upstream.Revision)
 
+		r.setSource(t, namespace, "app", func(s *v1alpha1.BundleSource) {
+			s.Status.Resolved = []v1alpha1.ResolvedSource{{Digest: "sha1:a", Transport: "sha256:others"}}
+		})
+		redirected := r.publish(t, namespace, "app", "v2-redirected", fstest.MapFS{"a.yaml": configMap("a", "redirected")})
+		waits("other certificate authorities", redirected.Revision)
+		if value := r.value(t, t.Context(), namespace, "a"); value != "two" {
+			t.Errorf("other certificate authorities: %s", value)
+		}
+		r.setSource(t, namespace, "app", func(s *v1alpha1.BundleSource) { s.Status.Resolved = nil })
+
 		r.gitSource(t, namespace, "app", "https://git.example.org/fork")
 		forked := r.publish(t, namespace, "app", "v3", fstest.MapFS{"a.yaml": configMap("a", "forked")})
 		digest := waits("another repository", forked.Revision)

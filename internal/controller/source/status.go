@@ -54,7 +54,7 @@ func setArtifact(s *state) {
 	for i, r := range s.resolved {
 		status.Resolved = append(status.Resolved, v1alpha1.ResolvedSource{
 			Destination: s.parts[i].Destination, Reference: r.Reference, Digest: r.Digest, Validator: r.Validator,
-			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i],
+			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i], Transport: s.secrets.Transport(s.object.Spec.Sources[i]),
 		})
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// maxSecrets is how many distinct Secrets the sources of one object may name. The ConfigMaps are fewer than that: each is
-// a source of its own.
+// maxSecrets is how many distinct Secrets the sources of one object may name. The CRDs refuse more; what an older CRD
+// admitted is refused by SourceProblem. The ConfigMaps are fewer than that: each is a source of its own.
 const maxSecrets = 20
 
 // SourceInterval is how often moving references are resolved again.
@@ -77,6 +78,22 @@ func SecretNames(spec *v1alpha1.BundleSourceSpec) []string {
 // demandsSignature tells whether this source accepts only content with a valid signature.
 func demandsSignature(source *v1alpha1.Source) bool {
 	return source.Image != nil && source.Image.Verify != nil || source.Git != nil && source.Git.Verify != nil || source.HTTP != nil && source.HTTP.Verify != nil
+}
+
+// Identified tells whether the content of a source is identified by a digest or a commit in the spec, or by a signature,
+// whatever server it comes from.
+func Identified(source *v1alpha1.Source) bool {
+	switch {
+	case demandsSignature(source):
+		return true
+	case source.Image != nil:
+		return source.Image.SemVer == "" && strings.Contains(source.Image.Ref, "@")
+	case source.Git != nil:
+		return source.Git.Ref != nil && source.Git.Ref.Commit != ""
+	case source.HTTP != nil:
+		return source.HTTP.Digest != ""
+	}
+	return source.Upload != nil
 }
 
 // DemandsSignature tells whether one of the sources does.

@@ -14,14 +14,17 @@ import (
 )
 
 // groundsOf is the digest of the spec of a source without its intervals. It includes what users of the namespace change
-// outside the spec: a ConfigMap or an upload by its revision, and the Secrets with the keys and policies for signatures
-// by the trust digest in the status.
+// outside the spec: a ConfigMap or an upload by its revision, and by digests in the status the Secrets with the keys and
+// policies for signatures, and those that decide which server is the right one.
 func groundsOf(source *v1alpha1.BundleSource) string {
 	spec, content := source.Spec.DeepCopy(), ""
-	var trust []string
+	var trust, transport []string
 	for _, resolved := range source.Status.Resolved {
 		if resolved.Trust != "" {
 			trust = append(trust, resolved.Trust)
+		}
+		if resolved.Transport != "" {
+			transport = append(transport, resolved.Destination+" "+resolved.Transport)
 		}
 	}
 	spec.Suspend, spec.Interval, spec.Timeout = false, v1alpha1.Duration{}, v1alpha1.Duration{}
@@ -31,7 +34,7 @@ func groundsOf(source *v1alpha1.BundleSource) string {
 			content = source.Status.Artifact.Revision
 		}
 	}
-	return stage.DigestOfAll("satchel.dev/source-grounds/v1", source.Name, spec, content, trust)
+	return stage.DigestOfAll("satchel.dev/source-grounds/v1", source.Name, spec, content, trust, transport)
 }
 
 // fluxGrounds is the digest of the spec of a Flux source; empty while its artifact may belong to another spec.

@@ -32,8 +32,9 @@ func TestT26GroundsOfASource(t *testing.T) {
 		"another login": {true, func(s *v1alpha1.BundleSource) {
 			s.Spec.Sources[0].Image.SecretRef = &v1alpha1.LocalReference{Name: "a"}
 		}},
-		"other keys": {true, func(s *v1alpha1.BundleSource) { s.Status.Resolved[0].Trust = "sha256:others" }},
-		"no keys":    {true, func(s *v1alpha1.BundleSource) { s.Status.Resolved[0].Trust = "" }},
+		"other keys":        {true, func(s *v1alpha1.BundleSource) { s.Status.Resolved[0].Trust = "sha256:others" }},
+		"no keys":           {true, func(s *v1alpha1.BundleSource) { s.Status.Resolved[0].Trust = "" }},
+		"other authorities": {true, func(s *v1alpha1.BundleSource) { s.Status.Resolved[0].Transport = "sha256:others" }},
 		"a new revision": {false, func(s *v1alpha1.BundleSource) {
 			s.Status.Artifact.Revision, s.Status.Resolved[0].Digest = "v1@sha256:b", "sha256:b"
 		}},

@@ -91,7 +91,7 @@ func (r *Rendered) trustsNow(id inventory.ID) bool {
 }
 
 // Earlier returns the kept contents that may have been written to an object: those of the
-// last apply, and those begun since with the hash of the inventory entry.
+// last apply, and those begun since.
 func (r *Rendered) Earlier(of *Subject, entry inventory.Entry) []*unstructured.Unstructured {
 	var contents []*unstructured.Unstructured
 	if last := r.LastFields(of, entry.ID); last != nil {

@@ -44,19 +44,19 @@ func RollbackCommand(a *kit.App) *cobra.Command {
 digest, a Git repository to the commit, an archive to URL and digest. The controllers then fetch, verify and install it
 like any revision. The spec of the deployment itself (patches, options) is not changed.
 
-Before anything is pinned, it shows the plan of that revision, as plan --revision does: with your own permissions, and with
-those of the ServiceAccount if you may impersonate it. If the controller would refuse the plan, nothing is pinned. A CRD that
-the newer revision has changed stays as it is where the earlier one would break what uses it.
+Before anything is pinned, it shows the plan of that revision, as plan --revision does: with your own permissions, and
+with those of the ServiceAccount if you may impersonate it. If the controller would refuse the plan, nothing is
+pinned. A CRD that the newer revision has changed stays as it is where the earlier one would break what uses it.
 
-To follow the former tag or branch again, restore the former source; the command prints how. If the object comes from Git,
-commit the same change there, or Flux or Argo CD will undo it: --dry-run prints what to commit, and changes nothing. For
-sources of Flux it never does more than that.
+To follow the former tag or branch again, restore the former source; the command prints how. If the object comes from
+Git, commit the same change there, or Flux or Argo CD will undo it: --dry-run prints what to commit, and changes
+nothing. For sources of Flux it never does more than that.
 
 Exit codes:
 
     0    the revision is applied and healthy (with --wait=false: requested; with --dry-run: printed)
     1    it is not (yet), or the change has to be committed to Git and was only printed
-    2    failed or refused: not found, no access, suspended, no such revision, or its plan would be refused; nothing was pinned
+    2    failed or refused, and nothing was pinned: not found, no access, suspended, no such revision, a refused plan
     130  interrupted by Ctrl-C (the controllers go on)`,
 		Example: a.Example(`
 # Back to the last healthy revision before this one

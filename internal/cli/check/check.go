@@ -32,9 +32,10 @@ func Command(a *kit.App) *cobra.Command {
 		GroupID: kit.GroupOperate,
 		Short:   "Check that Satchel works, or can be installed",
 		Long: `Checks Satchel's installation with your permissions: that its CRDs match this program, its controllers and their leader
-election, whether artifacts are served, whether the deployment controller may impersonate the tenants' ServiceAccounts,
-the admission policies, whether Argo CD takes installed objects for its own, and which deployments and sources are not Ready. With --pre it checks whether the cluster meets
-the requirements of an installation, and whether you have the permissions to install.
+election, whether artifacts are served, whether the deployment controller may impersonate the tenants'
+ServiceAccounts, the admission policies, whether Argo CD takes installed objects for its own, and which deployments
+and sources are not Ready. With --pre it checks whether the cluster meets the requirements of an installation, and
+whether you have the permissions to install.
 
 Signs: ✓ in order, ! worth a look, ✗ broken, ? could not be found out.
 

@@ -44,10 +44,10 @@ type Options struct {
 
 // rbacHelp is the help without the exit codes.
 const rbacHelp = `Prints, as a YAML stream, the ServiceAccount that a BundleDeployment names in spec.serviceAccountName, with the
-permissions it needs. With the NAME of a BundleDeployment it reads its spec, its inventory, the applied revision and the
-current one of its source from the cluster, and prints what all of them need together: apply it before an upgrade, and again
-after it to take away what only the former version needed. With a folder or an image, and --install-namespace, it reads the
-bundle as render does, and no cluster is needed.
+permissions it needs. With the NAME of a BundleDeployment it reads its spec, its inventory, the applied revision and
+the current one of its source from the cluster, and prints what all of them need together: apply it before an upgrade,
+and again after it to take away what only the former version needed. With a folder or an image, and
+--install-namespace, it reads the bundle as render does, and no cluster is needed.
 
 There are three parts, and each object has the label of its part:
 
@@ -59,18 +59,18 @@ There are three parts, and each object has the label of its part:
 
 Objects get other names in later versions: generated ConfigMaps have a hash in their name, and so have the roles of
 operators. So that this needs no new permissions, those for namespaced kinds include all objects of the kind in the
-namespace. Limited to the objects of the bundle by name are, always: cluster-scoped kinds; Secrets, Roles, RoleBindings and
-ServiceAccounts, except to create them; and everything in namespaces of Kubernetes (kube-*) and in those that the bundle
-creates. --strict limits all permissions to objects by name: then each new name needs new permissions. Where any is missing,
-plan and status print it; NAME --missing prints it alone.
+namespace. Limited to the objects of the bundle by name are, always: cluster-scoped kinds; Secrets, Roles,
+RoleBindings and ServiceAccounts, except to create them; and everything in namespaces of Kubernetes (kube-*) and in
+those that the bundle creates. --strict limits all permissions to objects by name: then each new name needs new
+permissions. Where any is missing, plan and status print it; NAME --missing prints it alone.
 
-Kubernetes only lets subjects grant permissions that they have, so the required permissions include everything that the
-bundle's own Roles grant, and the verb "bind" on roles that the bundle refers to and does not contain. Review them before
-you apply them: they are what you trust the bundle with. To list Secrets is not even recommended, because it includes
-reading all of them.
+Kubernetes only lets subjects grant permissions that they have, so the required permissions include everything that
+the bundle's own Roles grant, and the verb "bind" on roles that the bundle refers to and does not contain. Review them
+before you apply them: they are what you trust the bundle with. To list Secrets is not even recommended, because it
+includes reading all of them.
 
-An upgrade deletes the objects that the new version does not have, and needs the permissions for that: NAME includes them;
-for a folder or an image, --upgrade-from names the installed version. The namespaces are created here, not by
+An upgrade deletes the objects that the new version does not have, and needs the permissions for that: NAME includes
+them; for a folder or an image, --upgrade-from names the installed version. The namespaces are created here, not by
 spec.createNamespace, which would need permissions in all namespaces.
 
 `

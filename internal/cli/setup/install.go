@@ -43,10 +43,10 @@ policies and controllers that this program embeds, waits until the controllers r
 version that this one does not have. Running it again changes nothing; running it from a newer program upgrades Satchel.
 Objects that BundleDeployments installed are not changed.
 
-The images of the controllers have to be in a registry that the cluster reaches: --registry and --tag say where, --image
-names one in full. The tag is by default the version of this program. --values takes values of the Helm chart
-(charts/satchel), which this command renders: resources, tolerations, proxies, volumes and so on. The values are stored in the
-cluster, so an upgrade only needs those that change; with --values, the files replace all stored values.
+The images of the controllers have to be in a registry that the cluster reaches: --registry and --tag say where,
+--image names one in full. The tag is by default the version of this program. --values takes values of the Helm chart
+(charts/satchel), which this command renders: resources, tolerations, proxies, volumes and so on. The values are
+stored in the cluster, so an upgrade only needs those that change; with --values, the files replace all stored values.
 
 It does not take over an installation of Helm, Flux or Argo CD, does not downgrade to CRDs that cannot read the stored
 objects, and downgrades only with --allow-downgrade. It never removes CustomResourceDefinitions and volumes.

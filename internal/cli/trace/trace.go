@@ -28,8 +28,9 @@ func Command(a *kit.App) *cobra.Command {
 		GroupID: kit.GroupSee,
 		Short:   "Say where an object comes from: deployment, bundle, digest and signer",
 		Long: `Follows any object, such as a Pod, up through its owners to the BundleDeployment that installed it, and from there to
-the source of its bundle: the current revision, the digest of the artifact, the digest of what was fetched upstream, and
-the accepted signer; and to the Kustomization or HelmRelease of Flux or the Application of Argo CD that delivered it. KIND is as in kubectl: pod, deploy, deployment.apps, a CustomResourceDefinition.
+the source of its bundle: the current revision, the digest of the artifact, the digest of what was fetched upstream,
+and the accepted signer; and to the Kustomization or HelmRelease of Flux or the Application of Argo CD that delivered
+it. KIND is as in kubectl: pod, deploy, deployment.apps, a CustomResourceDefinition.
 
 Labels are easily copied or removed, so they are only hints: an object belongs to a deployment if the inventory in the
 deployment's status lists it. The output says if labels and inventories disagree, or if an owner is gone.

@@ -79,7 +79,7 @@ func TestT23WritersNameWhatTheyMayGet(t *testing.T) {
 		"a change of metadata": {"", func() error {
 			return change(t, writer, theirs, func(s *v1alpha1.BundleSource) { s.Labels = map[string]string{"a": "b"} })
 		}},
-		"more than 20 Secrets":  {"at most 20 Secrets", func() error { return everything.Create(t.Context(), manySecrets(namespace, 21)) }},
+		"more than 20 Secrets":  {"at most 20 distinct Secrets", func() error { return everything.Create(t.Context(), manySecrets(namespace, 21)) }},
 		"as many as 20 Secrets": {"", func() error { return everything.Create(t.Context(), manySecrets(namespace, 20)) }},
 	} {
 		err := tc.do()

@@ -264,29 +264,29 @@ func TestRollbackOfWhatFluxHasDeleted(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 }
 
-// A CRD that may not be downgraded keeps the rejected revision, and the message says so.
+// A field that may not be changed back keeps the rejected revision, and the message says so. (CRDs are kept as the newer
+// revision left them: TestRemediationKeepsTheNewerCRD.)
 func TestRollbackThatIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
-	group := namespace + ".example.com"
-	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"crd.yaml": sized(group, "height: {type: integer}"), "w.yaml": workload("web", "example.org/web:1")})
-	t.Cleanup(func() {
-		_ = r.admin.Delete(context.WithoutCancel(t.Context()), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "boxes."+group))
-	})
+	settings := func(fields string) *fstest.MapFile {
+		return file("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, " + fields + "}")
+	}
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"settings.yaml": settings("data: {height: one}"), "w.yaml": workload("web", "example.org/web:1")})
 	key := r.deploy(t, namespace, "app", both(quick, rollsBack(0, 2*time.Second)))
 	r.ready(t, key, first.Revision)
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{
-		"crd.yaml": sized(group, "height: {type: integer}, width: {type: integer}"), "w.yaml": sickWorkload("", "nodeSelector: {example.org/there-is: none}"),
+		"settings.yaml": settings("data: {height: two}, immutable: true"), "w.yaml": sickWorkload("", "nodeSelector: {example.org/there-is: none}"),
 	})
 	d := r.unready(t, key, v1alpha1.ReasonRollbackFailed)
 	message := conditions.GetMessage(d, "Ready")
-	for _, says := range []string{"revision " + second.Revision + " was rejected", "rolling back to revision " + first.Revision + " failed", "spec.width", "revision " + second.Revision + " stays applied"} {
+	for _, says := range []string{"revision " + second.Revision + " was rejected", "rolling back to revision " + first.Revision + " failed", "immutable", "revision " + second.Revision + " stays applied"} {
 		if !strings.Contains(message, says) {
 			t.Errorf("the message lacks %q: %s", says, message)
 		}
 	}
-	if d.Status.LastAppliedRevision != second.Revision || conditions.GetReason(d, v1alpha1.PlannedCondition) != v1alpha1.ReasonPlanRefused {
+	if d.Status.LastAppliedRevision != second.Revision || !conditions.IsFalse(d, v1alpha1.PlannedCondition) {
 		t.Errorf("unexpected:\n%s", describe(d))
 	}
 }

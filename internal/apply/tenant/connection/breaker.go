@@ -111,7 +111,7 @@ func (b *Breaker) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || request.URL.Query().Get("watch") != "" {
 		return response, b.judge(err)
 	}
-	response.Body = &timedBody{ReadCloser: response.Body, ended: func(failed error) {
+	response.Body = &timedBody{ReadCloser: response.Body, ctx: request.Context(), ended: func(failed error) {
 		switch {
 		case failed != nil && endedByCaller(request.Context()):
 			b.abandoned()
@@ -138,6 +138,8 @@ func endedByCaller(ctx context.Context) bool {
 // timedBody measures when an answer was read, and the error that ended the reading early.
 type timedBody struct {
 	io.ReadCloser
+	ctx    context.Context //nolint:containedctx // that of the request
+	whole  bool
 	failed error
 	once   sync.Once
 	ended  func(failed error)
@@ -146,15 +148,24 @@ type timedBody struct {
 // Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
+		b.whole = true
+	case err != nil:
 		b.failed = err
 	}
 	return n, err
 }
 
-// Close implements io.Closer.
+// Close implements io.Closer. A reader may close an answer when its time is over, before a read reports that.
 func (b *timedBody) Close() error {
-	b.once.Do(func() { b.ended(b.failed) })
+	b.once.Do(func() {
+		failed := b.failed
+		if failed == nil && !b.whole {
+			failed = b.ctx.Err()
+		}
+		b.ended(failed)
+	})
 	return b.ReadCloser.Close()
 }
 

@@ -87,7 +87,7 @@ func (f finding) sight() Sight {
 	if f.live == nil {
 		return Sight{}
 	}
-	return Sight{Version: f.live.GetResourceVersion(), Generation: f.live.GetGeneration(), Healthy: f.healthy, Completed: completed(f.live)}
+	return Sight{UID: f.live.GetUID(), Version: f.live.GetResourceVersion(), Generation: f.live.GetGeneration(), Healthy: f.healthy, Completed: completed(f.live)}
 }
 
 func (c checking) object(ctx context.Context, object plan.Object) finding {

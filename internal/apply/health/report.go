@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
@@ -46,6 +48,7 @@ type Report struct {
 
 // Sight describes an object when it was read; zero where it did not exist.
 type Sight struct {
+	UID        types.UID
 	Version    string // resource version
 	Generation int64
 	Healthy    bool

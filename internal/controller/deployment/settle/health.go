@@ -106,7 +106,7 @@ func (in *Input) withoutDone(objects []plan.Object) []plan.Object {
 }
 
 // saw notes the health of the checked objects, and whether one died: it was healthy
-// before, and its spec did not change since.
+// before, and was neither changed nor recreated since.
 func (in *Input) saw(report health.Report) {
 	if in.Settled.Health != nil { // an earlier check of this reconcile
 		for id, sight := range in.Settled.Health.Seen {
@@ -121,7 +121,7 @@ func (in *Input) saw(report health.Report) {
 		switch {
 		case seen:
 			looked[object.ID] = sight
-			died = died || !sight.Healthy && before.Healthy && sight.Version != "" && sight.Generation == before.Generation
+			died = died || !sight.Healthy && before.Healthy && sight.Version != "" && sight.UID == before.UID && sight.Generation == before.Generation
 		case known:
 			looked[object.ID] = before
 		}

@@ -100,7 +100,8 @@ func printMissing(ctx context.Context, a *kit.App, o Options, t kit.Target) erro
 // cluster that is one account here, which reads the kubeconfig and the values, and another one there.
 func printDeployment(ctx context.Context, a *kit.App, o Options, p *preview.Previewer) error {
 	d := p.Deployment
-	o.Deployment, o.Named, o.Namespace = d.Name, true, d.Namespace
+	o.Deployment, o.Namespace = d.Name, d.Namespace
+	o.Named = true
 	inputs := spec.InputIDs(d)
 	if d.Spec.KubeConfig != nil && !o.remote {
 		a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.kubeConfig: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})

@@ -36,7 +36,9 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 		return s.resolved.Access.Client, nil
 	}
 	as := s.Object.DeepCopy()
-	as.Spec.ServiceAccountName, as.Spec.RemoteServiceAccountName, as.Spec.KubeConfig = record.ServiceAccountName, record.RemoteServiceAccountName, record.KubeConfig
+	as.Spec.ServiceAccountName = record.ServiceAccountName
+	as.Spec.RemoteServiceAccountName = record.RemoteServiceAccountName
+	as.Spec.KubeConfig = record.KubeConfig
 	approved, err := r.resolve.Accounts.Find(ctx, as)
 	if err != nil {
 		return nil, err

@@ -121,7 +121,9 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	if err := mgr.Add(closing{workers}); err != nil {
 		return nil, errors.Join(err, workers.Close())
 	}
-	deps.Shard, deps.Workers, deps.Running = part, workers, pipeline.NewRunning()
+	deps.Shard = part
+	deps.Workers = workers
+	deps.Running = pipeline.NewRunning()
 	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {
 		return nil, fmt.Errorf("preparing the health check: %w", err)
 	}

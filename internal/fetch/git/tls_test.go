@@ -3,36 +3,26 @@
 package git
 
 import (
-	"io"
-	"log"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/tests/tlsfault"
 )
 
 // TestTLSHints: a message about TLS names the field that helps.
 func TestTLSHints(t *testing.T) {
-	plain := httptest.NewServer(http.NotFoundHandler())
-	t.Cleanup(plain.Close)
-	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
-	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
-	untrusted.StartTLS()
-	t.Cleanup(untrusted.Close)
-	for _, tt := range []struct{ url, cause, hint string }{
-		{plain.URL, "the server speaks HTTP without TLS", "use an http:// URL"},
-		{untrusted.URL, "the server's certificate is not trusted", "ca.crt into the Secret that secretRef names"},
+	for _, tt := range []struct{ host, cause, hint string }{
+		{tlsfault.Plain(t), "the server speaks HTTP without TLS", "use an http:// URL"},
+		{tlsfault.Untrusted(t), "the server's certificate is not trusted", "ca.crt into the Secret that secretRef names"},
 	} {
-		host := strings.TrimPrefix(strings.TrimPrefix(tt.url, "https://"), "http://")
-		f, err := New(Options{URL: "https://" + host + "/b.git", Client: client(), Limits: fetch.DefaultLimits()})
+		f, err := New(Options{URL: "https://" + tt.host + "/b.git", Client: client(), Limits: fetch.DefaultLimits()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = f.Resolve(t.Context())
 		if fetch.ReasonOf(err) != fetch.Unreachable || !strings.Contains(err.Error(), tt.cause) || !strings.Contains(err.Error(), tt.hint) {
-			t.Errorf("%s: %v", tt.url, err)
+			t.Errorf("%s: %v", tt.host, err)
 		}
 	}
 }

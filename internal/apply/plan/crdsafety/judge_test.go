@@ -353,7 +353,7 @@ func FuzzJudgeSchemas(f *testing.F) {
 	f.Fuzz(func(t *testing.T, was, will []byte) {
 		a, b := map[string]any{}, map[string]any{}
 		if yaml.Unmarshal(was, &a) != nil || yaml.Unmarshal(will, &b) != nil {
-			t.Skip("no YAML")
+			t.Skip("the input is not YAML")
 		}
 		live, desired := versioned(a, b), versioned(b, a)
 		judgedSoundly(t, live, desired)

@@ -124,6 +124,8 @@ func (a Approvals) markConsumed(ctx context.Context, one *v1alpha1.BundleApprova
 // Withdraw records that the approval of a plan was withdrawn after the plan was begun, and before anything was written. It
 // returns the failure.
 func (c *Consent) Withdraw(d *v1alpha1.BundleDeployment, revision, summary string, err error) error {
-	c.Begun, c.approved, c.Asks = false, nil, []string{summary}
+	c.Begun = false
+	c.approved = nil
+	c.Asks = []string{summary}
 	return failure.Error{Reason: v1alpha1.ReasonApprovalRequired, Waiting: true, Err: fmt.Errorf("the approval was withdrawn: %w\n%s", err, c.requiredText(d, revision))}
 }

@@ -27,7 +27,10 @@ func (st *Stage) Consume(ctx context.Context, in *Input) (pipeline.Outcome, erro
 // undoBegin restores the status fields that begin and remember changed: no object was
 // written.
 func (in *Input) undoBegin(err error) error {
-	in.Object.Status.Executed, in.Object.Status.Inventory, in.Listed.Inventory = in.Delivered.Unbegun.Executed, in.Delivered.Unbegun.Encoded, in.Delivered.Unbegun.Inventory
-	in.Object.Status.Hooks = in.Delivered.Unbegun.Hooks
+	before := in.Delivered.Unbegun
+	in.Object.Status.Executed = before.Executed
+	in.Object.Status.Inventory = before.Encoded
+	in.Object.Status.Hooks = before.Hooks
+	in.Listed.Inventory = before.Inventory
 	return in.Decided.Consent.Withdraw(in.Object, in.Resolved.Revision(), in.Decided.Plan.Summary(), err)
 }

@@ -90,5 +90,8 @@ func (st *Stage) Begin(in *Input) error {
 // Unstored restores the status fields that Begin changed to what is stored, since they could not be: otherwise the status
 // of the failure would contain them.
 func (in *Input) Unstored() {
-	in.Object.Status.Inventory, in.Object.Status.Executed, in.Object.Status.Hooks = in.Stored.Status.Inventory, in.Stored.Status.Executed, in.Stored.Status.Hooks
+	status, stored := &in.Object.Status, &in.Stored.Status
+	status.Inventory = stored.Inventory
+	status.Executed = stored.Executed
+	status.Hooks = stored.Hooks
 }

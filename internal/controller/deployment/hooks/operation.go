@@ -50,7 +50,9 @@ func (r *Runner) continues(in *Input, was *v1alpha1.HooksStatus) bool {
 	if was.Digest != in.Resolved.Artifact.Digest || was.Generation != in.Object.Generation {
 		return false
 	}
-	was.Key, was.Material, was.Inputs = key, in.Material, in.Resolved.Inputs.Digest
+	was.Key = key
+	was.Material = in.Material
+	was.Inputs = in.Resolved.Inputs.Digest
 	return true
 }
 
@@ -70,7 +72,9 @@ func (in *Input) endRecovery() bool {
 
 // newOperation is the operation of the plan, before its first hook.
 func (r *Runner) newOperation(in *Input, was *v1alpha1.HooksStatus) *v1alpha1.HooksStatus {
-	operation, former, onDelete := plan.Upgrade, "", count32(plan.HookRuns(in.Plan.Hooks, plan.Removing))
+	operation := plan.Upgrade
+	former := ""
+	onDelete := count32(plan.HookRuns(in.Plan.Hooks, plan.Removing))
 	if was != nil {
 		former, onDelete = was.Run, max(onDelete, was.OnDelete) // the hooks of the applied revision count until the operation is over
 	}

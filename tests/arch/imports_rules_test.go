@@ -65,6 +65,12 @@ var importRules = []importRule{{
 	from:   []string{"./internal/artifact/..."},
 	not:    []string{"./internal/convert/...", "./internal/apply/..."},
 }, {
+	name:   "upstreams know no content",
+	why:    "the source controller and the CLI fetch with them; what a bundle means is a matter of convert",
+	remedy: "convert in the caller",
+	from:   []string{"./internal/sourcefetch/..."},
+	not:    []string{"./internal/convert/...", "./internal/apply/..."},
+}, {
 	name:   "only controllers and the CLI compose",
 	why:    "a library that knows its callers cannot be used by another one",
 	remedy: "turn the dependency round: let the caller pass a value or a function",
@@ -107,7 +113,7 @@ var importRules = []importRule{{
 	remedy: "move what both need below internal/controller/ but outside of both; load artifacts through internal/artifact/loader",
 	from:   []string{"./internal/controller/deployment/..."},
 	not: []string{
-		"./internal/controller/source/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
+		"./internal/controller/source/...", "./internal/sourcefetch/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
 		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
 		"./internal/artifact/storage/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
 	},

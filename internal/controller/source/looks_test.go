@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
 // stuckReader is an API server that does not answer until the test allows it.

@@ -28,10 +28,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
-	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
+	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -60,7 +60,7 @@ type Deps struct {
 	// Scratch is a folder for downloads, on a volume of its own or the store's.
 	Scratch string
 	// Upstreams says how upstreams are reached, and what may be fetched.
-	Upstreams adapters.Options
+	Upstreams sourcefetch.Options
 	// Retention says which superseded artifacts are kept.
 	Retention Retention
 	// PerNamespace is how many sources of a namespace are fetched at once; 0 for any
@@ -87,7 +87,7 @@ type Retention struct {
 // Reconciler reconciles BundleSources.
 type Reconciler struct {
 	Deps
-	adapters *adapters.Factory
+	adapters *sourcefetch.Factory
 	writer   pipeline.StatusWriter
 	backoff  pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
@@ -105,7 +105,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	return &Reconciler{
 		Deps:     deps,
-		adapters: adapters.NewFactory(deps.Upstreams, deps.Measures),
+		adapters: sourcefetch.NewFactory(deps.Upstreams, deps.Measures.Observe),
 		writer:   pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
 		turns:    pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		demands:  pipeline.NewDemands(),

@@ -15,9 +15,9 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
 	"github.com/satchel-dev/satchel/internal/pattern"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
 // defaultTrustInterval is how often the Secrets with trust are checked while a source is idle. Only their metadata is

@@ -29,11 +29,11 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
 	"github.com/satchel-dev/satchel/internal/controller/source/process"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 	"github.com/satchel-dev/satchel/tests/upstream"
@@ -138,8 +138,8 @@ func options(dir, addr string) process.Options {
 }
 
 // upstreams permits the servers of tests.
-func upstreams() adapters.Options {
-	return adapters.Options{
+func upstreams() sourcefetch.Options {
+	return sourcefetch.Options{
 		Limits: fetch.DefaultLimits(),
 		Policy: guard.AddressPolicy{
 			Allow:         []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},

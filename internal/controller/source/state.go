@@ -10,9 +10,9 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
-	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/sourcefetch"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -25,7 +25,7 @@ type state struct {
 	// secrets reads the Secrets that the source references.
 	secrets *credentials.Secrets
 	// adapters fetch what the source references; closed when the steps have ended.
-	adapters *adapters.Adapters
+	adapters *sourcefetch.Adapters
 
 	// lost says why the advertised artifact is no longer in storage; nil if it is.
 	lost error

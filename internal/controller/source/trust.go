@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
 // demands returns the verification settings of a source, with the Secrets that hold its

@@ -10,18 +10,11 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
+	"github.com/satchel-dev/satchel/internal/sourcefetch"
 )
 
-// Operation is a value of the label operation.
-type Operation string
-
-// The operations that are measured.
-const (
-	Resolving Operation = "resolve"
-	Fetching  Operation = "fetch"
-	Verifying Operation = "verify"
-	Storing   Operation = "store"
-)
+// Storing is measured beside the operations of upstreams. They are the values of the label operation.
+const Storing sourcefetch.Operation = "store"
 
 // Measures observes the time spent on upstreams and storage, and how often no download was
 // needed. Its labels are kinds of sources and reasons, both from fixed lists, so tenants
@@ -85,7 +78,7 @@ func (m *Measures) Upload(ended upload.Reason, came int64) {
 
 // Observe records the duration and result of an operation: ok, or the reason in the
 // conditions.
-func (m *Measures) Observe(operation Operation, kind string, took time.Duration, err error) {
+func (m *Measures) Observe(operation sourcefetch.Operation, kind string, took time.Duration, err error) {
 	if m == nil {
 		return
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/controller/source/adapters"
 	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/controller/source/scratch"
 	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
@@ -30,6 +29,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image/cloud"
+	"github.com/satchel-dev/satchel/internal/sourcefetch"
 )
 
 // Setup adds the source controller and its servers to a manager. It reconciles the sources
@@ -111,8 +111,8 @@ func (o Options) deps(mgr ctrl.Manager, concurrent int, part shard.Shard, store 
 }
 
 // upstreams says how upstreams are reached: never the API server, nor the servers of this process.
-func (o Options) upstreams(mgr ctrl.Manager) adapters.Options {
-	found := adapters.Options{Limits: o.Limits, Policy: o.Policy}
+func (o Options) upstreams(mgr ctrl.Manager) sourcefetch.Options {
+	found := sourcefetch.Options{Limits: o.Limits, Policy: o.Policy}
 	found.Policy.Protected = guard.NewProtected(slices.Concat(egress.APIServers(mgr.GetConfig().Host, os.Getenv("KUBERNETES_SERVICE_HOST")),
 		egress.ArtifactServer(o.Server.AdvAddr, o.Server.Addr), egress.UploadServer(o.UploadAddr))...)
 	if o.CloudLogins {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adapters
+package sourcefetch
 
 import (
 	"context"
@@ -10,13 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
-	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/configmap"
 	"github.com/satchel-dev/satchel/internal/fetch/git"
 	"github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
 func (a *Adapters) fetcher(ctx context.Context, source v1alpha1.Source) (fetch.Fetcher, error) {
@@ -52,7 +51,7 @@ func (a *Adapters) gitFetcher(ctx context.Context, spec *v1alpha1.GitSource) (fe
 		return nil, err
 	}
 	if o.Verify != nil {
-		o.Verify.Observe = func(took time.Duration, err error) { a.measures.Observe(figures.Verifying, "git", took, err) }
+		o.Verify.Observe = func(took time.Duration, err error) { a.observe(Verifying, "git", took, err) }
 	}
 	return git.New(o)
 }
@@ -105,7 +104,7 @@ func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource)
 		return nil, err
 	}
 	if o.Verify != nil {
-		o.Verify = measuredImages{o.Verify, a.measures}
+		o.Verify = measuredImages{o.Verify, a.observe}
 	}
 	return image.New(o)
 }
@@ -185,7 +184,7 @@ func (a *Adapters) httpFetcher(ctx context.Context, spec *v1alpha1.HTTPSource) (
 		if err != nil {
 			return nil, err
 		}
-		o.Verify = measuredArchives{verify, a.measures}
+		o.Verify = measuredArchives{verify, a.observe}
 	}
 	return http.New(o)
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adapters
+package sourcefetch
 
 import (
 	"context"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
 // JudgeFunc returns the signer of a digest, by a kept signature.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package adapters
+package sourcefetch
 
 import (
 	"context"
 	nethttp "net/http"
+	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
-	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -29,16 +29,18 @@ type Options struct {
 
 // Factory builds adapters. It is safe for concurrent use.
 type Factory struct {
-	options  Options
-	measures *figures.Measures
-	http     *nethttp.Client   // of sources without certificates and proxy
-	tokens   *githubapp.Tokens // of GitHub Apps
+	options Options
+	observe ObserveFunc
+	http    *nethttp.Client   // of sources without certificates and proxy
+	tokens  *githubapp.Tokens // of GitHub Apps
 }
 
-// NewFactory returns a factory with the given options; measures observe upstreams and may
-// be nil.
-func NewFactory(o Options, measures *figures.Measures) *Factory {
-	return &Factory{options: o, measures: measures, http: o.Policy.HTTPClient(o.Limits), tokens: githubapp.NewTokens()}
+// NewFactory returns a factory with the given options. observe is called after each operation; it may be nil.
+func NewFactory(o Options, observe ObserveFunc) *Factory {
+	if observe == nil {
+		observe = func(Operation, string, time.Duration, error) {}
+	}
+	return &Factory{options: o, observe: observe, http: o.Policy.HTTPClient(o.Limits), tokens: githubapp.NewTokens()}
 }
 
 // Adapters builds the adapters of one BundleSource for one reconcile.
@@ -70,5 +72,5 @@ func (a *Adapters) Fetcher(ctx context.Context, source v1alpha1.Source) (fetch.F
 	if err != nil {
 		return nil, err
 	}
-	return measured{fetcher, effective.KindOf(&source), a.measures}, nil
+	return measured{fetcher, effective.KindOf(&source), a.observe}, nil
 }

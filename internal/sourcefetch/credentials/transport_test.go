@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/source/credentials"
+	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
 // T26: Secrets that decide which server is the right one are part of what was approved, unless a digest or a signature

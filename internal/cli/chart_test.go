@@ -71,8 +71,8 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 		"no file":      {reason: "which file?", args: []string{"--values", filepath.Join(dir, "none.yaml")}, want: "reading --values: open " + filepath.Join(dir, "none.yaml") + ": no such file or directory"},
 		"broken":       {reason: "where?", args: []string{"--values", broken}, want: "reading --values: " + broken + ": line 2: this is not valid YAML"},
 		"no value":     {reason: "what shall it be?", args: []string{"--set", "a"}, want: `--set a: key "a" has no value`},
-		"input twice":  {reason: "it can be read once", args: []string{"--values", "-", "--config", "-"}, want: "only one of --config, --overlays and --values can be standard input"},
-		"inputs twice": {reason: "it can be read once", args: []string{"--values", "-", "--values", "-"}, want: "only one of --config, --overlays and --values can be standard input"},
+		"input twice":  {reason: "it can be read once", args: []string{"--values", "-", "--config", "-"}, want: "only one of -f, --config and --values can be standard input"},
+		"inputs twice": {reason: "it can be read once", args: []string{"--values", "-", "--values", "-"}, want: "only one of -f, --config and --values can be standard input"},
 	} {
 		got := satchel(t, append([]string{"render", folder, "--install-namespace", "demo"}, tc.args...)...)
 		if got.code != kit.ExitError || !strings.Contains(got.err, tc.want) {

@@ -38,7 +38,7 @@ func TestInspectUsage(t *testing.T) {
 		reason, want string
 		args         []string
 	}{
-		"nothing":     {reason: "what to inspect?", want: "inspect needs one folder or image, got none"},
+		"nothing":     {reason: "what to inspect?", want: "inspect needs one folder or image, or -f with a BundleDeployment, got none"},
 		"a namespace": {reason: "which one?", want: "--install-namespace", args: []string{bundles + "plain", "-n", "demo"}},
 		"no such way": {reason: "the converter's word", want: "always watches all namespaces", args: []string{bundles + "gadget", "--watch-namespace", "shop"}},
 	} {

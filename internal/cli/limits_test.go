@@ -18,7 +18,7 @@ func TestLimitFlags(t *testing.T) {
 	limits := convert.DefaultLimits()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	limits.BindFlags(flags)
-	for _, command := range []string{"render", "validate", "inspect", "rbac", "plan", "diff", "adopt", "run", "init"} {
+	for _, command := range []string{"render", "validate", "inspect", "rbac", "plan", "adopt", "run", "init"} {
 		help := satchel(t, command, "--help").out
 		flags.VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(help, "--"+f.Name) {

@@ -46,7 +46,7 @@ func TestOverlaysOfAFile(t *testing.T) {
 		}
 	}
 	write(adapting + variables)
-	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", file)
+	got := satchel(t, "render", bundles+"plain", "-f", file)
 	for _, want := range []string{"name: eu-", "region: eu", "size: big", "password: hunter22"} {
 		if got.code != 0 || !strings.Contains(got.out, want) {
 			t.Fatalf("no %q in %s", want, got)
@@ -56,20 +56,20 @@ func TestOverlaysOfAFile(t *testing.T) {
 		t.Errorf("no warning %q in %s", want, got.err)
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"no deployment":       {variables, "holds no BundleDeployment: give the manifest of the deployment that has the overlays"},
-		"two":                 {adapting + "---\n" + adapting, "holds several BundleDeployments"},
-		"a field that is not": {strings.Replace(adapting, "namePrefix", "prefix", 1), `unknown field "prefix"`},
+		"no deployment":       {variables, "no BundleDeployment is in it: give the manifest of one"},
+		"two":                 {adapting + "---\n" + adapting, "BundleDeployments are in it"},
+		"a field that is not": {strings.Replace(adapting, "namePrefix", "prefix", 1), `unknown field "spec.prefix"`},
 		"values not there":    {adapting, "spec.postBuild.substituteFrom[0] names the ConfigMap sizes, which is not in "},
 		"a variable":          {strings.Replace(adapting+variables, "size: big, ", "", 1), "the variable size has no value"},
 		"no YAML":             {"a: [", "this is not valid YAML"},
 	} {
 		write(c.text)
-		got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", file)
+		got := satchel(t, "render", bundles+"plain", "-f", file)
 		if got.code == 0 || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "hunter22") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--overlays", "-", "--config", "-"); !strings.Contains(got.err, "can be standard input") {
+	if got := satchel(t, "render", bundles+"plain", "-f", "-", "--values", "-"); !strings.Contains(got.err, "can be standard input") {
 		t.Error(got)
 	}
 }

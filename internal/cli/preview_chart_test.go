@@ -83,7 +83,7 @@ func TestPlanOfChart(t *testing.T) {
 	if want := c.contentAsController(d, dir, contents); v.Content != want || v.Format != "helm" || len(v.Objects) != 1 {
 		t.Errorf("the plan has %s, and the controller %s: %+v", v.Content, want, v)
 	}
-	c.want(c.satchel("diff", "podinfo", "--path", dir), kit.ExitNo, "tag: from-base")
+	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--path", dir), kit.ExitNo, "tag: from-base")
 
 	c.charted(v1alpha1.ValuesReference{Kind: "Secret", Name: "login", ValuesKey: "tag", TargetPath: "image.tag"})
 	c.want(c.satchel("plan", "podinfo", "--path", dir), kit.ExitError, "secret "+c.namespace+"/login does not exist: create it, or correct spec.helm.valuesFrom[0]")
@@ -91,12 +91,12 @@ func TestPlanOfChart(t *testing.T) {
 	if v := c.planned(kit.ExitNo, "--path", dir); v.Content != "" {
 		t.Errorf("a digest tells of a Secret: %+v", v)
 	}
-	for _, args := range [][]string{{"plan"}, {"plan", "--fields"}, {"plan", "-o", "yaml"}, {"diff"}, {"diff", "-o", "json"}} {
+	for _, args := range [][]string{{"plan"}, {"plan", "--fields"}, {"plan", "-o", "yaml"}, {"plan", "-o", "diff"}} {
 		got := c.satchel(append(append([]string{args[0], "podinfo"}, args[1:]...), "--path", dir)...)
 		if said := got.out + got.err; got.code != kit.ExitNo || strings.Contains(said, "c4n4ry") {
 			t.Errorf("%v gives a Secret away: %s", args, got)
 		}
 	}
-	c.want(c.satchel("diff", "podinfo", "--path", dir), kit.ExitNo, "tag: (redacted)")
+	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--path", dir), kit.ExitNo, "tag: (redacted)")
 	c.want(c.satchel("plan", "podinfo", "--path", dir), kit.ExitNo, "not shown, because it includes values of Secrets")
 }

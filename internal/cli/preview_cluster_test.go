@@ -302,11 +302,11 @@ func TestPlanOfCluster(t *testing.T) {
 	if len(settled.Objects) != 0 || settled.Unchanged != 4 || settled.Content != first.Content || settled.Digest == "" {
 		t.Errorf("what was installed: %+v", settled)
 	}
-	c.want(c.satchel("diff", "podinfo"), kit.ExitOK)
+	c.want(c.satchel("plan", "podinfo", "-o", "diff"), kit.ExitOK)
 
 	c.merge("v1", "ConfigMap", "settings", `{"data": {"color": "green", "theirs": "x"}}`)
-	c.want(c.satchel("diff", "podinfo"), kit.ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.namespace+"/settings\n+++ planned/")
-	c.want(c.satchel("diff", "podinfo", "--ignore-snippet"), kit.ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
+	c.want(c.satchel("plan", "podinfo", "-o", "diff"), kit.ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.namespace+"/settings\n+++ planned/")
+	c.want(c.satchel("plan", "podinfo", "--ignore-snippet"), kit.ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
 	c.want(c.satchel("plan", "podinfo", "--fields"), kit.ExitNo, "1 to update", `.data.color: "green" -> "red"`)
 
 	c.publish(webVersion2)
@@ -326,13 +326,13 @@ func TestPlanOfCluster(t *testing.T) {
 	c.want(text, kit.ExitNo, `service account "`+c.namespace+`/web", in namespace `+c.namespace+`: get configmaps`,
 		"example.org/web:1 -> example.org/web:2", "Pods are replaced:", ".data.password: changes (hidden)")
 	for _, got := range []outcome{
-		text, c.satchel("diff", "podinfo"), c.satchel("plan", "podinfo", "-o", "json"), c.satchel("diff", "podinfo", "-o", "yaml"), c.satchel("diff", "podinfo", "--ignore-snippet"),
+		text, c.satchel("plan", "podinfo", "-o", "diff"), c.satchel("plan", "podinfo", "-o", "json"), c.satchel("plan", "podinfo", "--ignore-snippet"),
 	} {
 		if said := got.out + got.err; strings.Contains(said, "secret\"") || strings.Contains(said, "c2VjcmV0") || strings.Contains(said, "Zmlyc3Q") || strings.Contains(said, "c2Vjb25k") {
 			t.Errorf("a Secret is given away: %s", got)
 		}
 	}
-	c.want(c.satchel("diff", "podinfo"), kit.ExitNo, "-  password: (hidden)\n+  password: (hidden, another one)\n", "--- live/Service "+c.namespace+"/old\n")
+	c.want(c.satchel("plan", "podinfo", "-o", "diff"), kit.ExitNo, "-  password: (hidden)\n+  password: (hidden, another one)\n", "--- live/Service "+c.namespace+"/old\n")
 
 	local := c.planned(kit.ExitNo, "--path", folderOf(t, webVersion2))
 	if local.Content != v.Content || len(local.Objects) != len(v.Objects) {
@@ -355,8 +355,8 @@ func TestRBACOfADeployment(t *testing.T) {
 
 	missing := c.satchel("rbac", "podinfo", "--missing")
 	plan := c.satchel("plan", "podinfo")
-	c.want(plan, kit.ExitNo, "the account cannot get Secret "+c.namespace+"/variables, which the spec names")
-	if missing.code != kit.ExitOK || !strings.HasSuffix(plan.out, missing.out) || len(c.planned(kit.ExitNo).Account.Manifests) != 2 {
+	c.want(plan, kit.ExitError, "the account cannot get Secret "+c.namespace+"/variables, which the spec names")
+	if missing.code != kit.ExitOK || !strings.HasSuffix(plan.out, missing.out) || len(c.planned(kit.ExitError).Account.Manifests) != 2 {
 		t.Errorf("plan does not end with what is missing: %s\n%s", missing, plan)
 	}
 
@@ -394,10 +394,10 @@ func TestPlanOfUserWithFewPermissions(t *testing.T) {
 		{apiGroups: ["", apps, rbac.authorization.k8s.io], resources: [configmaps, services, deployments, roles, rolebindings], verbs: [get, list]}]}`)
 	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: readers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, name: reader}]}`)
 	got := c.eventually("you may not look at Secret", "plan", "podinfo", "--as", "reader", "--fields") // rights come with a delay
-	c.want(got, kit.ExitNo, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
+	c.want(got, kit.ExitError, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
 		"the permissions of ServiceAccount "+c.namespace+"/installer were not checked: with --as no other user can be impersonated",
 		"whether this is the cluster that the objects are on was not checked")
-	c.want(c.satchel("diff", "podinfo", "--as", "reader"), kit.ExitNo, "-  color: red\n+  color: blue\n")
+	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--as", "reader"), kit.ExitError, "-  color: red\n+  color: blue\n")
 	c.want(c.satchel("plan", "podinfo", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
 }
 
@@ -415,11 +415,11 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: ` + c.namespace + `-new}
 `)
-	c.want(c.satchel("plan", "podinfo"), kit.ExitNo, "Refused, so nothing would be changed:", "ConfigMap "+c.namespace+"/settings", "Unheard",
+	c.want(c.satchel("plan", "podinfo"), kit.ExitError, "Refused, so nothing would be changed:", "ConfigMap "+c.namespace+"/settings", "Unheard",
 		"ServiceAccount "+c.namespace+"/installer lacks permissions:", "namespaces")
 	c.want(c.satchel("plan", "podinfo", "--path", "x", "--image", "y"), kit.ExitError, "none of the others can be")
 	c.want(c.satchel("plan", "podinfo", "--path", ""), kit.ExitError, "--path is empty")
-	c.want(c.satchel("diff", "podinfo", "--revision", "v0"), kit.ExitError, "history")
+	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--revision", "v0"), kit.ExitError, "history")
 	c.want(c.satchel("plan", "podinfo", "--path", t.TempDir()+"/none"), kit.ExitError, "opening the folder")
 }
 
@@ -427,9 +427,9 @@ func TestHostilePlan(t *testing.T) {
 	c := newPlayedCluster(t)
 	bad := quoted(t, "a"+steering+"\nb")
 	c.publish("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {note: " + bad + "}}\ndata: {k: " + bad + "}\n")
-	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "json"}, {"diff", "podinfo"}, {"diff", "podinfo", "-o", "yaml"}} {
+	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "json"}, {"plan", "podinfo", "-o", "diff"}, {"plan", "podinfo", "-o", "yaml"}} {
 		got := c.satchel(args...)
-		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != kit.ExitNo || odd != "" {
+		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != kit.ExitError || odd != "" {
 			t.Errorf("%v: %s: %s", args, odd, got)
 		}
 	}
@@ -437,7 +437,7 @@ func TestHostilePlan(t *testing.T) {
 	c.publish("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: \"a\\u202e\\u2066\\u3164\\nb\"}\n")
 	c.install()
 	c.merge("v1", "ConfigMap", "a", `{"data": {"k": "`+strings.Trim(quoted(t, "b\u202e"+"c"), `"`)+`"}}`)
-	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "yaml"}, {"diff", "podinfo"}} {
+	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "yaml"}, {"plan", "podinfo", "-o", "diff"}} {
 		got := c.satchel(args...)
 		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != kit.ExitNo || odd != "" {
 			t.Errorf("%v: %s: %s", args, odd, got)

@@ -121,7 +121,7 @@ func TestRenderRefuses(t *testing.T) {
 		"no namespace":     {reason: "nothing is guessed", args: []string{"plain"}, want: []string{"render needs --install-namespace"}},
 		"wrong namespace":  {reason: "no namespace has such a name", args: []string{"plain", "--install-namespace", "A b"}, want: []string{`"A b"`, "correct --install-namespace"}},
 		"kubectl's flag":   {reason: "-n is about a cluster", args: []string{"plain", "-n", "demo", "--install-namespace", "demo"}, want: []string{"--namespace has no effect"}},
-		"nothing":          {reason: "what to render?", want: []string{"render needs one folder or image, got none; see satchel render --help"}},
+		"nothing":          {reason: "what to render?", want: []string{"render needs one folder or image, or -f with a BundleDeployment, got none; see satchel render --help"}},
 		"two bundles":      {reason: "one at a time", args: []string{"a", "b"}, want: []string{"got 2: a b"}},
 		"unknown format":   {reason: "the words are listed", args: []string{"plain", "--format", "jsonnet"}, want: []string{`"jsonnet" is not one of: plain+v0, registry+v1, helm, kustomize`}},
 		"unknown provider": {reason: "the words are listed", args: []string{"plain", "--certificate-provider", "x"}, want: []string{"cert-manager, service-ca"}},

@@ -88,7 +88,6 @@ func commands(a *kit.App) []*cobra.Command {
 		see.LogsCommand(a),
 
 		preview.PlanCommand(a),
-		preview.DiffCommand(a),
 		inspect.RenderCommand(a),
 		inspect.ValidateCommand(a),
 		inspect.Command(a),

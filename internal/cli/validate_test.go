@@ -77,7 +77,7 @@ func TestValidateUsage(t *testing.T) {
 		reason, want string
 		args         []string
 	}{
-		"nothing":      {reason: "what to validate?", want: "validate needs one folder or image, got none"},
+		"nothing":      {reason: "what to validate?", want: "validate needs one folder or image, or -f with a BundleDeployment, got none"},
 		"no folder":    {reason: "it could not be read", args: []string{"./none"}, want: "there is no folder ./none"},
 		"no config":    {reason: "options that cannot be read are no finding about the bundle", args: []string{bundles + "gadget", "--config", "./none"}, want: "no such file"},
 		"two formats":  {reason: "which one?", args: []string{bundles + "gadget", "--plain-v0", "--format", "registry+v1"}, want: "--plain-v0 is about bundles of that format, and --format says registry+v1"},

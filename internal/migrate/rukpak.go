@@ -336,8 +336,7 @@ var unknownDigest = "sha256:" + strings.Repeat("0", 64)
 func rukpakUpload(r *reading, source, _ fields) []v1alpha1.Source {
 	source.sub("upload")
 	name := r.Object.GetName()
-	r.note("the content was uploaded from a disk, and RukPak does not record which it is: the digest of zeros stands for it. satchel run %s FOLDER "+
-		"--spec FILE uploads the folder, and writes the BundleDeployment with the spec in FILE and the digest; or push the folder as an image, and "+
-		"add --image %s=IMAGE", name, name)
+	r.note("the content was uploaded from a disk, and RukPak does not record which it is: the digest of zeros stands for it. satchel run -f FILE FOLDER "+
+		"uploads the folder, and writes the BundleDeployment of FILE with its digest; or push the folder as an image, and add --image %s=IMAGE", name)
 	return []v1alpha1.Source{{Upload: &v1alpha1.UploadSource{Digest: unknownDigest}}}
 }

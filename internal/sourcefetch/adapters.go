@@ -144,6 +144,9 @@ func (a *Adapters) keychain(ctx context.Context, spec *v1alpha1.ImageSource, hos
 		}
 		found = append(found, next)
 	}
+	if a.options.Keychain != nil {
+		found = append(found, a.options.Keychain)
+	}
 	if len(found) == 0 {
 		return nil, nil
 	}

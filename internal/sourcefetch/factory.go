@@ -25,6 +25,8 @@ type Options struct {
 	// CloudLogins logs in to the registries of clouds as the controller itself; nil if
 	// that is not permitted.
 	CloudLogins func(provider, host string) (image.Keychain, error)
+	// Keychain has logins to registries for which a source names none; nil in a controller.
+	Keychain image.Keychain
 }
 
 // Factory builds adapters. It is safe for concurrent use.

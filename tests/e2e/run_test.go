@@ -137,6 +137,26 @@ func TestRunImage(t *testing.T) {
 	r.satchel(t, namespace, "cleanup", "image").says(t, 0, "BundleDeployment image: gone\n")
 }
 
+// TestRunManifest runs a committed manifest: with a folder in place of its source, and then with the source.
+func TestRunManifest(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	image := r.push(t, "runs:manifest", configMaps("released", 1))
+	manifest := filepath.Join(t.TempDir(), "web.yaml")
+	text := "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: web}\nspec:\n  serviceAccountName: installer\n" +
+		"  namePrefix: eu-\n  source: {sources: [{image: {ref: \"" + image + "\", insecure: true}}]}\n"
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, map[string]string{"a.yaml": configMapText("edited", "one")})
+	r.satchel(t, namespace, "run", "-f", manifest, dir, "--upload-address", r.uploads).says(t, 0, "BundleSource "+namespace+"/web: created\n", "BundleDeployment web: Ready")
+	r.satchel(t, namespace, "tree", "web").says(t, 0, "eu-edited")
+	r.satchel(t, namespace, "run", "-f", manifest).says(t, 0, "BundleSource "+namespace+"/web: changed\n", "BundleDeployment web: Ready")
+	r.satchel(t, namespace, "tree", "web").says(t, 0, "eu-released")
+	r.satchel(t, namespace, "run", "web", "-f", manifest, dir).says(t, 2, "with -f, run takes one folder or image in place of the source, or none")
+	r.satchel(t, namespace, "cleanup", "web").says(t, 0, "BundleDeployment web: gone\n")
+}
+
 // TestRunLeavesOthersAlone: objects that run did not make are neither changed nor deleted.
 func TestRunLeavesOthersAlone(t *testing.T) {
 	r := newRig(t)

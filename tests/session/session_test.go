@@ -125,7 +125,7 @@ func TestSession(t *testing.T) {
 	s.run(1, "reconcile", "web", "--with-source")
 	s.say("What would it change?")
 	s.run(1, "plan", "web")
-	s.run(1, "diff", "web")
+	s.run(1, "plan", "web", "-o", "diff")
 	s.say("That is what was meant.")
 	s.run(0, "approve", "web", "--reason", "any disk will do")
 	s.run(0, "wait", "web")

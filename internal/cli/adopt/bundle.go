@@ -33,7 +33,7 @@ func published(ctx context.Context, a *kit.App, c *kit.Cluster, d *v1alpha1.Bund
 	if err != nil {
 		return convert.Result{}, err
 	}
-	read, err := bundle.ReadInputs(ctx, d, user, user, files)
+	read, err := bundle.ReadInputs(ctx, d, nil, user, user, files)
 	if err != nil {
 		return convert.Result{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -30,11 +29,16 @@ type InputsRead struct {
 }
 
 // ReadInputs reads, with the user's permissions, the further inputs of a deployment's conversion: values from Secrets and
-// ConfigMaps in its namespace, and for a chart the capabilities of the target cluster.
-func ReadInputs(ctx context.Context, d *v1alpha1.BundleDeployment, user, target *tenant.Client, files fs.FS) (read InputsRead, err error) {
+// ConfigMaps in its namespace, unless they are among those that are held already, and for a chart the capabilities of the
+// target cluster.
+func ReadInputs(ctx context.Context, d *v1alpha1.BundleDeployment, given spec.Contents, user, target *tenant.Client, files fs.FS) (read InputsRead, err error) {
 	read.Needed, read.Contents = spec.Inputs(d), spec.Contents{}
 	var problems []error
 	for _, ref := range spec.InputRefs(read.Needed) {
+		if given[ref] != nil {
+			read.Contents[ref] = given[ref]
+			continue
+		}
 		held, err := readInput(ctx, user, d.Namespace, ref)
 		switch {
 		case ctx.Err() != nil:
@@ -64,11 +68,7 @@ func ReadInputs(ctx context.Context, d *v1alpha1.BundleDeployment, user, target 
 
 // readInput reads one Secret or ConfigMap; nil when it does not exist.
 func readInput(ctx context.Context, user *tenant.Client, namespace string, ref spec.InputRef) (map[string]string, error) {
-	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	if ref.Kind == spec.SecretKind {
-		resource = kit.SecretResource
-	}
-	object, err := user.Get(ctx, tenant.Ref{Resource: resource, Namespace: namespace, Name: ref.Name})
+	object, err := user.Get(ctx, tenant.Ref{Resource: kit.CoreResource(ref.Kind), Namespace: namespace, Name: ref.Name})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // it may be optional

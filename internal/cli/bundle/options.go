@@ -12,9 +12,9 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/manifests"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/convert/overlay"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/lint"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -41,10 +41,13 @@ type ConversionOptions struct {
 	WatchNamespaces     []string
 	CertificateProvider string
 	ConfigFile          string
-	overlaysFile        string
+	// Manifests are the files of -f, and DeclaredName that of the BundleDeployment in them; "" for the only one.
+	Manifests    []string
+	DeclaredName string
 
-	config   v1alpha1.RegistryV1Options // of the file, see read
-	overlays overlay.Options            // of the other file
+	config   v1alpha1.RegistryV1Options // of the file, see Read
+	declared *Declared                  // of the files of -f, see Read
+	read     bool
 }
 
 // Flags adds the flags that name a bundle.
@@ -77,55 +80,92 @@ func ConversionFlags(a *kit.App, cmd *cobra.Command, o *ConversionOptions, insta
 	flags.StringVar(&o.ConfigFile, "config", "", "File with the contents of spec.registryV1 in YAML, or - for standard input. "+
 		"--watch-namespace and --certificate-provider replace what it says.")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // it only fails for a flag that does not exist
-	flags.StringVar(&o.overlaysFile, "overlays", "", "File with a BundleDeployment, or - for standard input: its patches, names, images, variables, "+
-		"common metadata and image rewrites adapt the bundle. ConfigMaps and Secrets of the file give the values of substituteFrom.")
-	_ = cmd.MarkFlagFilename("overlays", "yaml", "yml", "json") // it only fails for a flag that does not exist
+	manifests.Flag(cmd, &o.Manifests, "Its spec counts, with the ConfigMaps, the Secrets and the BundleSource that are beside it; other flags take precedence.")
 	chartFlags(cmd, &o.ChartOptions)
 	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
 	a.CompleteFlag(cmd, "watch-namespace", a.CompleteNamespaces)
 }
 
-// OneBundle returns the only argument of a command about a bundle.
-func OneBundle(cmd *cobra.Command, args []string) (string, error) {
-	switch {
-	case len(args) != 1:
-		return "", kit.UsageError(cmd, "%s needs one folder or image, got %s", cmd.Name(), kit.Given(args))
-	case cmd.Flag("namespace").Changed:
-		return "", kit.UsageError(cmd, "%s uses no cluster, so --namespace has no effect; the namespace of the operator is --install-namespace", cmd.Name())
-	}
-	return args[0], nil
+// NameFlag adds --name, which chooses among several BundleDeployments of -f.
+func NameFlag(cmd *cobra.Command, o *ConversionOptions) {
+	cmd.Flags().StringVar(&o.DeclaredName, "name", "", "Name of the BundleDeployment, where the files of -f have several.")
 }
 
-// Read reads the files of --config, --overlays and --values.
-func (o *ConversionOptions) Read(a *kit.App) (err error) {
-	if inputs := slices.DeleteFunc(append([]string{o.ConfigFile, o.overlaysFile}, o.Files...), func(file string) bool { return file != "-" }); len(inputs) > 1 {
-		return errors.New("only one of --config, --overlays and --values can be standard input, and once: give the others as files")
+// OneBundle returns the only argument of a command about a bundle; "" where the source of a BundleDeployment of -f is meant.
+func (o *ConversionOptions) OneBundle(cmd *cobra.Command, args []string) (string, error) {
+	declared := len(o.Manifests) > 0
+	switch {
+	case len(args) == 0 && declared:
+		return "", o.check(cmd)
+	case len(args) != 1:
+		return "", kit.UsageError(cmd, "%s needs one folder or image, or -f with a BundleDeployment, got %s", cmd.Name(), kit.Given(args))
+	case cmd.Flag("namespace").Changed && !declared:
+		return "", kit.UsageError(cmd, "%s uses no cluster, so --namespace has no effect; the namespace of the operator is --install-namespace", cmd.Name())
+	}
+	return args[0], o.check(cmd)
+}
+
+// check refuses flags that have no effect together.
+func (o *ConversionOptions) check(cmd *cobra.Command) error {
+	switch {
+	case o.ConfigFile != "" && len(o.Manifests) > 0:
+		return kit.UsageError(cmd, "a BundleDeployment of -f has spec.registryV1, so --config has no effect: use only one of them")
+	case o.DeclaredName != "" && len(o.Manifests) == 0:
+		return kit.UsageError(cmd, "--name has no effect without -f")
+	}
+	return nil
+}
+
+// Read reads the files of -f, --config and --values, once: one of them may be standard input.
+func (o *ConversionOptions) Read(ctx context.Context, a *kit.App) (err error) {
+	if o.read {
+		return nil
+	}
+	o.read = true
+	inputs := slices.Concat([]string{o.ConfigFile}, o.Manifests, o.Files)
+	if inputs = slices.DeleteFunc(inputs, func(file string) bool { return file != manifests.StandardInput }); len(inputs) > 1 {
+		return errors.New("only one of -f, --config and --values can be standard input, and once: give the others as files")
 	}
 	if o.ConfigFile != "" {
-		o.config, err = readConfig(o.ConfigFile, a.Streams.In)
+		if o.config, err = readConfig(o.ConfigFile, a.Streams.In); err != nil {
+			return err
+		}
 	}
-	if o.overlaysFile != "" && err == nil {
-		o.overlays, err = readOverlays(o.overlaysFile, a.Streams.In)
-	}
-	if err != nil {
-		return err
+	if len(o.Manifests) > 0 {
+		if o.declared, err = ReadDeclared(ctx, a, o.Manifests, o.DeclaredName, a.GivenNamespace()); err != nil {
+			return err
+		}
+		if err := o.declared.readInputs(); err != nil {
+			return o.declared.scrub.Error(err)
+		}
 	}
 	return o.ChartOptions.Read(a.Streams.In)
 }
 
+// Declared is the BundleDeployment of -f; nil without one. Read comes before.
+func (o *ConversionOptions) Declared() *Declared { return o.declared }
+
 // Convert is how the bundle is converted: by the file, and by the flags where they are given.
 func (o *ConversionOptions) Convert() convert.Options {
 	config := o.config
+	options := convert.Options{
+		Format: convert.Format(o.Format), Path: o.Path, InstallNamespace: o.InstallNamespace,
+		Helm: o.Options(), ValuesFiles: o.BundleFiles, Limits: o.Limits,
+	}
+	if o.declared != nil {
+		options = o.declared.options(o)
+		if given := o.declared.Deployment.Spec.RegistryV1; given != nil {
+			config = *given.DeepCopy()
+		}
+	}
 	if len(o.WatchNamespaces) > 0 {
 		config.WatchNamespaces = o.WatchNamespaces
 	}
 	if o.CertificateProvider != "" {
 		config.CertificateProvider = o.CertificateProvider
 	}
-	return convert.Options{
-		Format: convert.Format(o.Format), Path: o.Path, InstallNamespace: o.InstallNamespace, RegistryV1: spec.RegistryV1(&config), Overlay: o.overlays,
-		Helm: o.Options(), ValuesFiles: o.BundleFiles, Limits: o.Limits,
-	}
+	options.RegistryV1 = spec.RegistryV1(&config)
+	return options
 }
 
 // Meaningless names the flags that do not apply to the bundle's format.
@@ -147,16 +187,32 @@ type Reading struct {
 	Options *ConversionOptions
 }
 
-// Open reads the files of --config and --overlays, and opens the bundle, and says so on standard error.
+// Open reads the files of -f and --config, and opens the bundle: what the argument names, or else the source of the
+// BundleDeployment.
 func Open(ctx context.Context, a *kit.App, o *ConversionOptions, what string) (Reading, error) {
-	if err := o.Read(a); err != nil {
+	if err := o.Read(ctx, a); err != nil {
 		return Reading{}, err
 	}
-	b, err := OpenBundle(ctx, a, what, o.OpenOptions)
+	var b *Bundle
+	var err error
+	if what == "" && o.declared != nil {
+		b, err = o.declared.Open(ctx, a)
+		err = o.declared.scrub.Error(err)
+	} else {
+		b, err = OpenBundle(ctx, a, what, o.OpenOptions)
+	}
 	if err != nil {
 		return Reading{}, err
 	}
 	return Reading{Bundle: b, Options: o}, nil
+}
+
+// hide removes the values of Secrets of -f from an error.
+func (o *ConversionOptions) hide(err error) error {
+	if o.declared == nil {
+		return err
+	}
+	return o.declared.scrub.Error(err)
 }
 
 // Convert converts the opened bundle, and writes what was read, with warnings, to standard error.
@@ -170,7 +226,7 @@ func Convert(ctx context.Context, a *kit.App, r Reading, options convert.Options
 	}
 	hint(a, meant)
 	if err != nil {
-		return convert.Result{}, kit.Refused(err, meant != "")
+		return convert.Result{}, r.Options.hide(kit.Refused(err, meant != ""))
 	}
 	a.Note(r.Options.Meaningless(result.Format))
 	for _, p := range lint.ForOLMOnly(result) {
@@ -191,7 +247,7 @@ func ConvertBundle(ctx context.Context, a *kit.App, o ConversionOptions, what st
 	if err != nil {
 		return convert.Result{}, err
 	}
-	fmt.Fprintf(a.Streams.ErrOut, "As installed in %s.\n", InstalledIn(o.InstallNamespace, lint.Watched(result)))
+	fmt.Fprintf(a.Streams.ErrOut, "As installed in %s.\n", InstalledIn(r.Options.Convert().InstallNamespace, lint.Watched(result)))
 	a.Note(kit.InFlags(result.Warnings))
 	a.Note(clusterDecides(result))
 	return result, nil

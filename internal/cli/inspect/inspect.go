@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ func Command(a *kit.App) *cobra.Command {
 		format printer.Output
 	)
 	cmd := &cobra.Command{
-		Use:     "inspect PATH|IMAGE",
+		Use:     "inspect PATH|IMAGE | inspect -f FILE [PATH|IMAGE]",
 		GroupID: kit.GroupPreview,
 		Short:   "Show what a bundle is, what it installs and what it may do",
 		Long: `Reads a bundle from a folder or from an image and shows what it is: package, version and channels, install modes,
@@ -38,7 +39,8 @@ there are; -o json has all. Names in rules that could be misread are quoted; els
 characters are replaced.
 
 Without --install-namespace the bundle is shown as installed in the namespace that it suggests, or in "operators",
-watching all namespaces where it can. With it, the other flags of render count too.
+watching all namespaces where it can. With it, the other flags of render count too. With -f, it is shown as a
+BundleDeployment installs it, from its source or from the given folder or image.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`
@@ -54,7 +56,7 @@ satchel inspect ./bundle -o json | jq -r '.images[].image'
 # The dangerous permissions
 satchel inspect ./bundle -o json | jq '.permissions[].scopes[].rules[] | select(.danger)'`),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			what, err := bundle.OneBundle(cmd, args)
+			what, err := o.OneBundle(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -62,6 +64,7 @@ satchel inspect ./bundle -o json | jq '.permissions[].scopes[].rules[] | select(
 		},
 	}
 	bundle.ConversionFlags(a, cmd, &o, "Namespace of the objects that name none, and of the operator.")
+	bundle.NameFlag(cmd, &o)
 	a.OutputFlag(cmd, &format, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
 	return cmd
 }
@@ -96,7 +99,7 @@ func describeBundle(ctx context.Context, a *kit.App, o bundle.ConversionOptions,
 			return Description{}, err
 		}
 	}
-	d = describe(what, r.Files, options, result, chart)
-	d.assumed = o.InstallNamespace == ""
+	d = describe(cmp.Or(what, r.From), r.Files, options, result, chart)
+	d.assumed = r.Options.Convert().InstallNamespace == ""
 	return d, nil
 }

@@ -5,6 +5,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,11 +18,18 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
+// renderOptions are the flags of render.
+type renderOptions struct {
+	bundle.ConversionOptions
+
+	hooks bool
+}
+
 // RenderCommand returns the command render.
 func RenderCommand(a *kit.App) *cobra.Command {
-	var o bundle.ConversionOptions
+	var o renderOptions
 	cmd := &cobra.Command{
-		Use:     "render PATH|IMAGE --install-namespace NS",
+		Use:     "render PATH|IMAGE --install-namespace NS | render -f FILE [PATH|IMAGE]",
 		GroupID: kit.GroupPreview,
 		Short:   "Print the manifests that a bundle installs, without a cluster",
 		Long: `Reads a bundle from a folder or from an image and prints the manifests that a BundleDeployment would apply, as a YAML
@@ -40,8 +48,13 @@ Flags take precedence over the file. A chart gets the values of --values and --s
 --kube-version and --api-versions; the command plan uses those of the cluster. Certificates of webhooks are self-signed by
 default: the controller issues them and their caBundle, so these are not printed, and named on standard error.
 
---overlays takes the manifest of a BundleDeployment, and adapts the bundle as its fields say: commonMetadata, patches,
-namePrefix, nameSuffix, images, postBuild and imageRewrites. Overlays without effect are named on standard error.
+-f takes the manifest of a BundleDeployment, validates it by the CRD, and prints what it installs: all of its fields
+count, and its source is fetched with its verification, unless a folder or an image is given in its place. The
+BundleSource, the Secrets and the ConfigMaps that it refers to are other documents or files of -f. A registry for which
+they have no login gets your own, as with docker pull.
+
+Hooks come after the objects, each with a comment that says when it runs. The controller runs them at these events only,
+so use --hooks=false for what you apply yourself.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`
@@ -49,17 +62,17 @@ namePrefix, nameSuffix, images, postBuild and imageRewrites. Overlays without ef
 satchel render ./bundle --install-namespace demo
 
 # What would change in the cluster? (needs permissions in the cluster)
-satchel render ./bundle --install-namespace demo 2>/dev/null | kubectl diff -f -
+satchel render ./bundle --install-namespace demo --hooks=false 2>/dev/null | kubectl diff -f -
+
+# What does this manifest install?
+satchel render -f deploy/bundledeployment.yaml
+
+# The same from the working copy of the bundle, in place of its source
+satchel render -f deploy/ ./bundle
 
 # An operator's bundle from a registry, watching two namespaces
 satchel render quay.io/org/operator-bundle:v1.2.3 --install-namespace operators \
   --watch-namespace shop --watch-namespace billing
-
-# The options of the manifest that is committed
-yq .spec.registryV1 operator.yaml | satchel render ./bundle --install-namespace operators --config -
-
-# Its patches and images
-satchel render ./bundle --install-namespace operators --overlays deployment.yaml
 
 # A chart, with values
 satchel render ./chart --install-namespace shop --release-name shop --values prod.yaml --set image.tag=v2
@@ -68,31 +81,54 @@ satchel render ./chart --install-namespace shop --release-name shop --values pro
 satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRender(a, cmd, o, args) },
 	}
-	bundle.ConversionFlags(a, cmd, &o, "Namespace of the objects that name none, and of the operator. Required.")
+	bundle.ConversionFlags(a, cmd, &o.ConversionOptions, "Namespace of the objects that name none, and of the operator. Required without -f.")
+	bundle.NameFlag(cmd, &o.ConversionOptions)
+	cmd.Flags().BoolVar(&o.hooks, "hooks", true, "Print the hooks of a bundle, after its objects.")
 	return cmd
 }
 
-func runRender(a *kit.App, cmd *cobra.Command, o bundle.ConversionOptions, args []string) error {
-	what, err := bundle.OneBundle(cmd, args)
+func runRender(a *kit.App, cmd *cobra.Command, o renderOptions, args []string) error {
+	what, err := o.OneBundle(cmd, args)
 	if err != nil {
 		return err
 	}
-	if o.InstallNamespace == "" {
-		return kit.UsageError(cmd, "render needs --install-namespace, the namespace of objects that name none")
+	if o.InstallNamespace == "" && len(o.Manifests) == 0 {
+		return kit.UsageError(cmd, "render needs --install-namespace, the namespace of objects that name none, or -f with a BundleDeployment")
 	}
 	return render(cmd.Context(), a, o, what)
 }
 
 // render writes the manifests of a bundle.
-func render(ctx context.Context, a *kit.App, o bundle.ConversionOptions, what string) error {
-	result, err := bundle.ConvertBundle(ctx, a, o, what)
+func render(ctx context.Context, a *kit.App, o renderOptions, what string) error {
+	result, err := bundle.ConvertBundle(ctx, a, o.ConversionOptions, what)
 	if err != nil {
 		return err
 	}
 	for _, line := range promises(result.Certificates) {
 		fmt.Fprintln(a.Streams.ErrOut, view.Inline(line))
 	}
-	return printer.WriteManifests(a.Streams.Out, result.Objects)
+	if !o.hooks && len(result.Hooks) > 0 {
+		fmt.Fprintf(a.Streams.ErrOut, "Not shown: %s, because of --hooks=false.\n", view.Plural(len(result.Hooks), "hook"))
+	}
+	if err := printer.WriteManifests(a.Streams.Out, result.Objects); err != nil || !o.hooks {
+		return err
+	}
+	return writeHooks(a, result.Hooks)
+}
+
+// writeHooks writes the hooks after the objects, each below a comment that says when it runs.
+func writeHooks(a *kit.App, hooks []convert.Hook) error {
+	for _, hook := range hooks {
+		text, err := printer.YamlText(hook.Object.Object)
+		if err != nil {
+			return fmt.Errorf("writing the hook %s %s as YAML: %w", hook.Object.GetKind(), hook.Object.GetName(), err)
+		}
+		when := fmt.Sprintf("# Hook: runs at %s, weight %d; deleted: %s", strings.Join(hook.Events, ", "), hook.Weight, strings.Join(hook.DeletePolicies, ", "))
+		if _, err := fmt.Fprintf(a.Streams.Out, "---\n%s\n%s", when, text); err != nil {
+			return fmt.Errorf("writing the manifests: %w", err)
+		}
+	}
+	return nil
 }
 
 // promises name what the controller adds to the objects when it applies them.

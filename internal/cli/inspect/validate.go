@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,8 +55,9 @@ manifests, no other folders and no other files; there is at least one manifest; 
 Problems have a line number then.
 
 Without --install-namespace the bundle is examined as installed in a namespace that suits it. With it, the other flags
-of render count too, so that problems of a choice are found as well. Choices, such as the namespaces that the operator
-watches, are listed at the end and are no problems.
+of render count too, so that problems of a choice are found as well. With -f, the manifest of a BundleDeployment is
+validated by the CRD, and then its bundle, or the given folder or image, as it installs it. Choices, such as the
+namespaces that the operator watches, are listed at the end and are no problems.
 
 The output with -o json is one object, with a format that is stable between versions:
 
@@ -77,7 +79,7 @@ Exit codes:
 func ValidateCommand(a *kit.App) *cobra.Command {
 	var o validateOptions
 	cmd := &cobra.Command{
-		Use:     "validate PATH|IMAGE",
+		Use:     "validate PATH|IMAGE | validate -f FILE [PATH|IMAGE]",
 		GroupID: kit.GroupPreview,
 		Short:   "Report all problems of a bundle, and possible improvements",
 		Long:    validateHelp,
@@ -94,7 +96,7 @@ satchel validate ./bundle --plain-v0
 # For a script: all errors, a line each
 satchel validate ./bundle -o json | jq -r '.problems[] | select(.severity == "error") | .message'`),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			what, err := bundle.OneBundle(cmd, args)
+			what, err := o.OneBundle(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -106,6 +108,7 @@ satchel validate ./bundle -o json | jq -r '.problems[] | select(.severity == "er
 	}
 	bundle.ConversionFlags(a, cmd, &o.ConversionOptions, "Namespace of the objects that name none, and of the operator.")
 	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON)
+	bundle.NameFlag(cmd, &o.ConversionOptions)
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "Exit with 1 when there are warnings.")
 	cmd.Flags().BoolVar(&o.rukpak, "plain-v0", false, "Check the bundle against the rules of RukPak for plain+v0.")
 	return cmd
@@ -143,7 +146,7 @@ func examine(ctx context.Context, a *kit.App, o validateOptions, what string) (v
 	if err != nil {
 		return Verdict{}, err
 	}
-	return judge(r, what, report), nil
+	return judge(r, cmp.Or(what, r.From), report), nil
 }
 
 // judge makes the verdict about an opened bundle.

@@ -164,3 +164,12 @@ func (c *Cluster) NotFound(ctx context.Context, t Target) error {
 func IsObjectNotFound(err error) bool {
 	return apierrors.IsNotFound(err) && !IsAPIMissing(err)
 }
+
+// GivenNamespace is the namespace of the flags and the kubeconfig, without a request; "default" where they name none or cannot be read.
+func (a *App) GivenNamespace() string {
+	namespace, _, err := a.Config.ToRawKubeConfigLoader().Namespace()
+	if err != nil || namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return namespace
+}

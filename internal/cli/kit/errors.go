@@ -95,13 +95,26 @@ func (e *DownloadError) cause() string {
 // Unwrap returns the cause.
 func (e *DownloadError) Unwrap() error { return e.Err }
 
+// FetchError is a source that could not be fetched.
+type FetchError struct {
+	What string // in words
+	Err  error
+}
+
+// Error names the source and the cause.
+func (e *FetchError) Error() string { return fmt.Sprintf("fetching %s: %v", e.What, e.Err) }
+
+// Unwrap returns the cause.
+func (e *FetchError) Unwrap() error { return e.Err }
+
 // Explain turns an error into one sentence that says what to do.
 func (a *App) Explain(err error) string {
 	var access *AccessError
 	var refused *url.Error
 	var download *DownloadError
+	var fetched *FetchError
 	switch {
-	case errors.As(err, &download):
+	case errors.As(err, &download), errors.As(err, &fetched): // it is not about the cluster
 		return err.Error()
 	case errors.Is(err, clientcmd.ErrEmptyConfig): // clientcmd.IsEmptyConfig does not see errors inside of others
 		return "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"

@@ -38,6 +38,9 @@ func (p *Previewer) bundle(ctx context.Context) (b *bundle.Bundle, err error) {
 	case p.options.image != "":
 		return bundle.OpenImageBundle(ctx, p.app, p.options.image, p.options.OpenOptions)
 	}
+	if b, err := p.fromHere(ctx); b != nil || err != nil {
+		return b, err
+	}
 	source, err := p.source(ctx)
 	if err != nil {
 		return nil, err

@@ -3,100 +3,17 @@
 package preview
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
-	"github.com/spf13/cobra"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
 )
-
-// DiffCommand returns the command diff.
-func DiffCommand(a *kit.App) *cobra.Command {
-	var o previewOptions
-	cmd := &cobra.Command{
-		Use:     "diff NAME",
-		GroupID: kit.GroupPreview,
-		Short:   "Show what the controller would change in the objects of a BundleDeployment, as a unified diff",
-		Long: `Compares the objects on the cluster with the result of a dry run on the API server, and writes the differences as a
-unified diff; the command plan shows more. Like plan it changes nothing, and uses your own permissions.
-
-Fields that only an API server writes, such as status, are left out. Values of Secrets are hidden on both sides, and so
-are annotations in which tools keep a copy of the whole object; that they differ is shown.
-
---ignore-snippet prints what to write under spec.driftDetection for the fields of objects that the deployment applied
-before and that differ now, so that drift of these fields is ignored.
-
-` + previewExitCodes,
-		Example: a.Example(`
-# What has drifted, or what would the new revision change?
-satchel diff podinfo -n demo
-
-# What would this folder change?
-satchel diff podinfo --path ./bundle
-
-# Go back: what would the revision before change?
-satchel diff podinfo --revision previous
-
-# Ignore the drift of today
-satchel diff podinfo --ignore-snippet`),
-		ValidArgsFunction: a.CompleteOne(kit.Deployments),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := previewed(cmd, args, o)
-			if err != nil {
-				return err
-			}
-			if o.ignoreSnippet && o.output != printer.OutputText {
-				return kit.UsageError(cmd, "--ignore-snippet is YAML by itself: leave -o out")
-			}
-			return diff(cmd.Context(), a, o, t)
-		},
-	}
-	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
-	cmd.Flags().BoolVar(&o.ignoreSnippet, "ignore-snippet", false, "Print the rules for spec.driftDetection.ignore that would leave the differences alone.")
-	previewFlags(cmd, &o)
-	return cmd
-}
-
-func diff(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) error {
-	v, err := preview(ctx, a, o, t)
-	if err != nil {
-		return err
-	}
-	switch {
-	case o.ignoreSnippet:
-		err = printSnippet(a, v)
-	case o.output == printer.OutputText:
-		err = printDiff(a, v)
-	default:
-		err = printer.PrintValue(a.Streams.Out, o.output, differences(v))
-	}
-	if err == nil && v.Changes() {
-		return kit.ErrNo
-	}
-	return err
-}
-
-// objectDiff is what diff -o json prints of an object.
-type objectDiff struct {
-	ObjectPreview `json:",inline"`
-
-	Diff string `json:"diff,omitempty"`
-}
-
-func differences(v *Preview) []objectDiff {
-	list := make([]objectDiff, 0, len(v.Objects))
-	for _, o := range v.Objects {
-		list = append(list, objectDiff{ObjectPreview: o, Diff: o.Unified()})
-	}
-	return list
-}
 
 // printDiff writes the differences; what is no part of a diff goes to standard error.
 func printDiff(a *kit.App, v *Preview) error {

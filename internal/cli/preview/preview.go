@@ -30,7 +30,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// previewOptions are the flags of plan and diff.
+// previewOptions are the flags of plan.
 type previewOptions struct {
 	bundle.OpenOptions
 
@@ -38,7 +38,8 @@ type previewOptions struct {
 	image, revision string
 	fields          bool
 	ignoreSnippet   bool
-	strict          bool // missing permissions are granted by name
+	files           []string // of -f
+	strict          bool     // missing permissions are granted by name
 }
 
 // Previewer computes what the controller would do, with the same functions and with the user's permissions.
@@ -51,6 +52,7 @@ type Previewer struct {
 	User       *tenant.Client // on the cluster of the flags
 	Target     *tenant.Client // on that of the objects: the same, or the one of spec.kubeConfig
 
+	declared  *bundle.Declared // of the files of -f; nil without
 	owner     inventory.Owner
 	previous  inventory.Inventory
 	scrub     *values.Scrubber // removes values of Secrets from messages
@@ -77,7 +79,12 @@ func open(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*Pre
 		return nil, err
 	}
 	p := &Previewer{app: a, options: o, cluster: c, Out: &Preview{}}
-	if p.Deployment, err = c.Deployment(ctx, t); err != nil {
+	if len(o.files) > 0 {
+		err = p.declare(ctx, t)
+	} else {
+		p.Deployment, err = c.Deployment(ctx, t)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if p.Config, err = a.RestConfig(); err != nil {
@@ -148,7 +155,7 @@ func (p *Previewer) convert(ctx context.Context) (result convert.Result, err err
 	defer func() { err = errors.Join(err, b.Close()) }()
 	fmt.Fprintf(p.app.Streams.ErrOut, "Reading %s.\n", view.Inline(view.ShortRevision(b.From)))
 	p.Out.Bundle = b.From
-	read, err := bundle.ReadInputs(ctx, p.Deployment, p.User, p.Target, b.Files)
+	read, err := p.inputs(ctx, b.Files)
 	if p.scrub = read.Scrub; err != nil {
 		return convert.Result{}, err
 	}

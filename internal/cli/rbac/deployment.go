@@ -3,6 +3,7 @@
 package rbac
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
@@ -63,16 +65,64 @@ func printNeeded(cmd *cobra.Command, a *kit.App, o Options, t kit.Target) error 
 	if o.remote && p.Deployment.Spec.KubeConfig == nil {
 		return kit.UsageError(cmd, "BundleDeployment %s has no spec.kubeConfig, so --remote has no effect", t.Name)
 	}
-	if !cmd.Flag("service-account").Changed {
-		o.ServiceAccount = p.Deployment.Spec.ServiceAccountName
-		if o.remote {
-			o.ServiceAccount = p.Deployment.Spec.RemoteServiceAccountName
-		}
-	}
-	if o.ServiceAccount == "" {
-		return kit.UsageError(cmd, "the user of the kubeconfig needs the permissions: name a ServiceAccount with --service-account, or set spec.remoteServiceAccountName")
+	if o.ServiceAccount, err = accountFor(cmd, o, p.Deployment); err != nil {
+		return err
 	}
 	return printDeployment(cmd.Context(), a, o, p)
+}
+
+// flagsOfManifests are the flags whose effect the spec of a BundleDeployment decides, so that they have none with -f.
+var flagsOfManifests = []string{"missing", "keep-objects", "delete-crds"}
+
+// ofManifest prints the RBAC for a deployment of the files of -f, without a cluster.
+func ofManifest(cmd *cobra.Command, a *kit.App, o Options, args []string) error {
+	for _, name := range flagsOfManifests {
+		if cmd.Flag(name).Changed {
+			return kit.UsageError(cmd, "--%s has no effect with -f: the spec of the BundleDeployment decides, or a cluster", name)
+		}
+	}
+	o.DeclaredName = o.Deployment
+	what, err := o.OneBundle(cmd, args)
+	if err != nil {
+		return err
+	}
+	if err := o.Read(cmd.Context(), a); err != nil {
+		return err
+	}
+	d := o.Declared().Deployment
+	if o.remote && d.Spec.KubeConfig == nil {
+		return kit.UsageError(cmd, "BundleDeployment %s has no spec.kubeConfig, so --remote has no effect", d.Name)
+	}
+	o.Deployment, o.Named, o.Namespace = d.Name, true, d.Namespace
+	if o.ServiceAccount, err = accountFor(cmd, o, d); err != nil {
+		return err
+	}
+	if d.Spec.KubeConfig != nil && !o.remote {
+		return printHere(a, o, d)
+	}
+	o.InstallNamespace = cmp.Or(o.InstallNamespace, effective.InstallNamespace(d))
+	return rbac(cmd.Context(), a, o, what)
+}
+
+// accountFor is the ServiceAccount that the spec names for the cluster in question, unless a flag names another one.
+func accountFor(cmd *cobra.Command, o Options, d *v1alpha1.BundleDeployment) (string, error) {
+	named := o.ServiceAccount
+	if !cmd.Flag("service-account").Changed {
+		named = d.Spec.ServiceAccountName
+		if o.remote {
+			named = d.Spec.RemoteServiceAccountName
+		}
+	}
+	if named == "" {
+		return "", kit.UsageError(cmd, "the user of the kubeconfig needs the permissions: name a ServiceAccount with --service-account, or set spec.remoteServiceAccountName")
+	}
+	return named, nil
+}
+
+// printHere prints what a deployment with objects on another cluster needs on this one: to read the kubeconfig and the values.
+func printHere(a *kit.App, o Options, d *v1alpha1.BundleDeployment) error {
+	a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.kubeConfig: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})
+	return printRBAC(a, o, rights.Request{Deployment: o.owner(), ServiceAccount: o.ServiceAccount, Inputs: spec.InputIDs(d)}, nil)
 }
 
 // printMissing prints what the ServiceAccount lacks.
@@ -102,10 +152,8 @@ func printDeployment(ctx context.Context, a *kit.App, o Options, p *preview.Prev
 	d := p.Deployment
 	o.Deployment, o.Namespace = d.Name, d.Namespace
 	o.Named = true
-	inputs := spec.InputIDs(d)
 	if d.Spec.KubeConfig != nil && !o.remote {
-		a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.kubeConfig: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})
-		return printRBAC(a, o, rights.Request{Deployment: o.owner(), ServiceAccount: o.ServiceAccount, Inputs: inputs}, nil)
+		return printHere(a, o, d)
 	}
 	o.InstallNamespace = effective.InstallNamespace(d)
 	kinds := lookup{target: p.Target}
@@ -117,7 +165,7 @@ func printDeployment(ctx context.Context, a *kit.App, o Options, p *preview.Prev
 	request, guesses := o.Request(planned)
 	request.Pruning = spec.Pruning(&d.Spec)
 	if !o.remote {
-		request.Inputs = inputs
+		request.Inputs = spec.InputIDs(d)
 	}
 	before, err := p.Applied(ctx)
 	switch {

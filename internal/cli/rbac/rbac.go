@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -46,7 +47,7 @@ type Options struct {
 const rbacHelp = `Prints, as a YAML stream, the ServiceAccount that a BundleDeployment names in spec.serviceAccountName, with the
 permissions it needs. With the NAME of a BundleDeployment it reads its spec, its inventory, the applied revision and
 the current one of its source from the cluster, and prints what all of them need together: apply it before an upgrade,
-and again after it to take away what only the former version needed. With a folder or an image, and
+and again after it to take away what only the former version needed. With -f, or with a folder or an image and
 --install-namespace, it reads the bundle as render does, and no cluster is needed.
 
 There are three parts, and each object has the label of its part:
@@ -79,7 +80,7 @@ spec.createNamespace, which would need permissions in all namespaces.
 func Command(a *kit.App) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:     "rbac NAME | rbac PATH|IMAGE --install-namespace NS",
+		Use:     "rbac NAME | rbac -f FILE [PATH|IMAGE] | rbac PATH|IMAGE --install-namespace NS",
 		GroupID: kit.GroupPreview,
 		Short:   "Print the RBAC that a ServiceAccount needs to install, upgrade and remove a bundle",
 		Long:    rbacHelp + kit.ExitCodes,
@@ -90,6 +91,9 @@ satchel rbac quay.io/org/operator-bundle:v1.2.3 --install-namespace operators --
 # Let the ServiceAccount "installer" of the namespace platform install it
 satchel rbac ./bundle --install-namespace operators --namespace platform --name my-operator | kubectl apply -f -
 
+# What the manifest that is committed needs, its values and overlays included
+satchel rbac -f deploy/bundledeployment.yaml > permissions/rbac.yaml
+
 # Everything that an installed bundle and its next revision need
 satchel rbac my-operator -n platform | kubectl apply -f -
 
@@ -99,6 +103,9 @@ satchel rbac my-operator -n platform --missing | kubectl apply -f -`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given := cmd.Flag("namespace"); given.Changed {
 				o.Namespace = given.Value.String()
+			}
+			if len(o.Manifests) > 0 {
+				return ofManifest(cmd, a, o, args)
 			}
 			if o.InstallNamespace == "" && namesDeployment(args) {
 				return ofDeployment(cmd, a, o, args)
@@ -131,7 +138,7 @@ func deploymentsAndFiles(a *kit.App) kit.Completer {
 func rbacFlags(a *kit.App, cmd *cobra.Command, o *Options) {
 	bundle.ConversionFlags(a, cmd, &o.ConversionOptions, "Namespace of the objects that name none, and of the operator. Required.")
 	flags := cmd.Flags()
-	flags.StringVar(&o.Deployment, "name", "", "Name of the BundleDeployment; without it: that of the package, or else the last part of PATH or IMAGE. "+
+	flags.StringVar(&o.Deployment, "name", "", "Name of the BundleDeployment, also where the files of -f have several; without it: that of the package, or else the last part of PATH or IMAGE. "+
 		"Its namespace is given with --namespace; without it: the install namespace.")
 	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that installs the bundle, in the namespace of the BundleDeployment.")
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
@@ -154,11 +161,8 @@ func BaseName(what string) string {
 
 // rbac writes the RBAC that a bundle needs.
 func rbac(ctx context.Context, a *kit.App, o Options, what string) error {
-	if len(o.upgradeFrom) > 0 { // the file may be standard input, which can be read once
-		if err := o.Read(a); err != nil {
-			return err
-		}
-		o.ConfigFile = ""
+	if err := o.Read(ctx, a); err != nil {
+		return err
 	}
 	result, err := bundle.ConvertBundle(ctx, a, o.ConversionOptions, what)
 	if err != nil {
@@ -175,6 +179,12 @@ func rbac(ctx context.Context, a *kit.App, o Options, what string) error {
 		earlier = append(earlier, before)
 	}
 	request, guesses := o.Request(result, earlier...)
+	if declared := o.Declared(); declared != nil {
+		request.Pruning = spec.Pruning(&declared.Deployment.Spec)
+		if !o.remote {
+			request.Inputs = spec.InputIDs(declared.Deployment)
+		}
+	}
 	a.Note(o.assumed(result))
 	return printRBAC(a, o, request, guesses)
 }

@@ -32,8 +32,8 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(of.Object, d); err != nil {
 		return nil, fmt.Errorf("reading the spec of the deployment: %w", err)
 	}
-	if len(spec.Inputs(d)) > 0 {
-		return nil, errors.New("the permissions of a bundle with values from Secrets or ConfigMaps cannot be computed: create the ServiceAccount with the command rbac, and omit --create-service-account")
+	if err := r.lacksValues(d); err != nil {
+		return nil, fmt.Errorf("the permissions of a bundle depend on the values from Secrets and ConfigMaps: %w; or create the ServiceAccount with the command rbac, and omit --create-service-account", err)
 	}
 	result, err := r.convertFor(ctx, d)
 	if err != nil {
@@ -45,6 +45,7 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 		Strict: true, // they are computed again with each change
 	}
 	request, guesses := named.Request(result)
+	request.Inputs = spec.InputIDs(d)
 	parts, err := rights.Manifests(request)
 	if err != nil {
 		return nil, fmt.Errorf("the permissions cannot be determined: %w", err)
@@ -63,24 +64,49 @@ func (r *run) accountObjects(ctx context.Context, of *unstructured.Unstructured)
 	return objects, nil
 }
 
+// lacksValues is an error about the required values that the files of -f do not hold.
+func (r *run) lacksValues(d *v1alpha1.BundleDeployment) error {
+	if r.declared == nil {
+		return nil // only a manifest can name values
+	}
+	contents, err := r.declared.Set.Contents(d)
+	if err != nil {
+		return err
+	}
+	return r.declared.Set.Missing(d, contents)
+}
+
+// open fetches the image or the source of the manifest.
+func (r *run) open(ctx context.Context) (*bundle.Bundle, error) {
+	if r.declaredSource != nil {
+		return r.declared.Open(ctx, r.App)
+	}
+	return bundle.OpenBundle(ctx, r.App, r.options.what, r.options.OpenOptions)
+}
+
 // convertFor converts the bundle as the controller will.
 func (r *run) convertFor(ctx context.Context, d *v1alpha1.BundleDeployment) (result convert.Result, err error) {
 	var files fs.FS
 	if r.snapshot != nil {
 		files = r.snapshot.FS()
 	} else {
-		b, err := bundle.OpenBundle(ctx, r.App, r.options.what, r.options.OpenOptions)
+		b, err := r.open(ctx)
 		if err != nil {
 			return result, err
 		}
 		defer func() { err = errors.Join(err, b.Close()) }()
 		files = b.Files
 	}
-	values, err := spec.HelmValues(d, nil)
-	if err != nil {
+	given := spec.Given{}
+	if r.declared != nil {
+		if given.Contents, err = r.declared.Set.Contents(r.declared.Deployment); err != nil {
+			return result, err
+		}
+	}
+	if given.Values, err = spec.HelmValues(d, given.Contents); err != nil {
 		return result, err
 	}
-	result, err = r.Converted(ctx, files, spec.Conversion(d, spec.Given{Values: values}, r.options.Limits))
+	result, err = r.Converted(ctx, files, spec.Conversion(d, given, r.options.Limits))
 	if err != nil {
 		return result, kit.Refused(err, false)
 	}

@@ -3,10 +3,10 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/manifests"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -26,7 +27,7 @@ type runOptions struct {
 	namespace        string
 	installNamespace string
 	watchNamespaces  []string
-	specFile         string
+	manifests        []string // files of -f
 	account          string
 	createAccount    bool
 	pullSecret       string
@@ -45,7 +46,7 @@ type uploadOptions struct {
 func Command(a *kit.App) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "run NAME PATH|IMAGE",
+		Use:     "run NAME PATH|IMAGE | run -f FILE [PATH|IMAGE]",
 		GroupID: kit.GroupAuthor,
 		Short:   "Run a bundle from a folder, or an image, on the cluster",
 		Long: `Uploads a folder to the cluster without a registry, installs it, and shows the progress until it is Ready. Run it again
@@ -59,6 +60,9 @@ after each change; unchanged content is neither sent nor written.
     4. uploads the content to the source controller, by a port forward to its Pod and with a token of the ServiceAccount
        that is only valid for uploads. The content is stored only if it is complete and has that digest
     5. writes the BundleDeployment NAME, and waits
+
+-f takes the manifest of a BundleDeployment, which gives the name and the spec, and validates it by the CRD. Its source is
+used, unless a folder or an image is given in its place. The Secrets and ConfigMaps that it refers to have to exist.
 
 An image is fetched by the source controller, in steps 3 and 5. All objects are labelled with satchel.dev/run, and the
 command cleanup removes them; objects of that name that run did not create are not changed.
@@ -78,6 +82,9 @@ satchel run greeter ./bundle --create-service-account
 
 # Test it once, and remove everything
 satchel run greeter ./bundle --create-service-account --cleanup
+
+# The committed manifest with the working copy of its bundle
+satchel run -f deploy/greeter.yaml ./bundle
 
 # An image from a registry
 satchel run greeter quay.io/org/greeter-bundle:v1.2.3`),
@@ -101,15 +108,14 @@ func runFlags(a *kit.App, cmd *cobra.Command, o *runOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.installNamespace, "install-namespace", "", "Namespace of the objects that name none; without it: that of the BundleDeployment.")
 	flags.StringArrayVar(&o.watchNamespaces, "watch-namespace", nil, "Namespace that the operator of a registry+v1 bundle watches; may be repeated.")
-	flags.StringVar(&o.specFile, "spec", "", "File with a BundleDeployment, or - for standard input: its spec is used, except the source. Flags take precedence.")
-	flags.StringVar(&o.account, "service-account", "", `ServiceAccount that installs the bundle; without it: that of --spec, or "installer".`)
+	manifests.Flag(cmd, &o.manifests, "Its name and spec are used; flags take precedence.")
+	flags.StringVar(&o.account, "service-account", "", `ServiceAccount that installs the bundle; without it: that of -f, or "installer".`)
 	flags.BoolVar(&o.createAccount, "create-service-account", false, "Create the ServiceAccount, with the least permissions that the bundle needs.")
 	flags.StringVar(&o.pullSecret, "pull-secret", "", "Secret of the namespace with the login to the registry of an image.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long everything may take.")
 	flags.BoolVar(&o.wait, "wait", true, "Wait until it is Ready.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Only print what would be written.")
 	flags.BoolVar(&o.cleanup, "cleanup", false, "Remove everything when it is Ready, when it failed, and on Ctrl-C.")
-	_ = cmd.MarkFlagFilename("spec", "yaml", "yml", "json") // it only fails for a flag that does not exist
 	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
 	a.CompleteFlag(cmd, "watch-namespace", a.CompleteNamespaces)
 }
@@ -123,12 +129,18 @@ func (o *uploadOptions) flags(a *kit.App, cmd *cobra.Command) {
 
 // check reads the arguments.
 func (o *runOptions) check(cmd *cobra.Command, args []string) error {
-	if len(args) != 2 {
+	switch {
+	case len(o.manifests) > 0 && len(args) <= 1:
+		o.what = strings.Join(args, "")
+	case len(o.manifests) > 0:
+		return kit.UsageError(cmd, "with -f, run takes one folder or image in place of the source, or none, got %s", kit.Given(args))
+	case len(args) != 2:
 		return kit.UsageError(cmd, "run needs a name and one folder or image, got %s", kit.Given(args))
-	}
-	o.name, o.what = args[0], args[1]
-	if wrong := validation.IsDNS1123Label(o.name); len(wrong) > 0 {
-		return kit.UsageError(cmd, "the name %q cannot be that of a BundleDeployment: %s", o.name, wrong[0])
+	default:
+		o.name, o.what = args[0], args[1]
+		if wrong := validation.IsDNS1123Label(o.name); len(wrong) > 0 {
+			return kit.UsageError(cmd, "the name %q cannot be that of a BundleDeployment: %s", o.name, wrong[0])
+		}
 	}
 	if o.cleanup && !o.wait {
 		return kit.UsageError(cmd, "--cleanup removes it when it is Ready, and --wait=false does not wait for that: use only one of the two")
@@ -153,9 +165,11 @@ func runBundle(ctx context.Context, a *kit.App, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	o.namespace = x.Namespace
-	o.installNamespace = cmp.Or(o.installNamespace, x.Namespace)
 	r := &run{App: a, Explorer: x, options: o}
+	if err := r.declare(ctx); err != nil {
+		return err
+	}
+	o = r.options
 	defer func() { _ = r.close() }() // temporary files
 	bounded, cancel := context.WithTimeoutCause(ctx, o.timeout, kit.ErrTooLong)
 	defer cancel()

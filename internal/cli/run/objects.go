@@ -5,15 +5,13 @@ package run
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -57,12 +55,19 @@ func (r *run) object(k kit.Kind, spec map[string]any) *unstructured.Unstructured
 	return r.labelled(o)
 }
 
-// source is the BundleSource: the content of the folder by its digest, or the image.
-func (r *run) source() *unstructured.Unstructured {
+// source is the BundleSource: the content of the folder by its digest, the image, or what the manifest of -f says.
+func (r *run) source() (*unstructured.Unstructured, error) {
 	part := map[string]any{}
-	if r.snapshot != nil {
+	switch {
+	case r.declaredSource != nil:
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.declaredSource)
+		if err != nil {
+			return nil, fmt.Errorf("reading the source of %s: %w", r.declared.Set.From(), err)
+		}
+		return r.object(kit.Sources, fields), nil
+	case r.snapshot != nil:
 		part["upload"] = map[string]any{"digest": r.snapshot.Digest}
-		return r.object(kit.Sources, map[string]any{"sources": []any{part}})
+		return r.object(kit.Sources, map[string]any{"sources": []any{part}}), nil
 	}
 	image := map[string]any{"ref": r.options.what}
 	if r.options.Platform != "" {
@@ -75,14 +80,17 @@ func (r *run) source() *unstructured.Unstructured {
 		image["secretRef"] = map[string]any{"name": r.options.pullSecret}
 	}
 	part["image"] = image
-	return r.object(kit.Sources, map[string]any{"sources": []any{part}})
+	return r.object(kit.Sources, map[string]any{"sources": []any{part}}), nil
 }
 
-// deployment is the BundleDeployment: from the file of --spec and the flags, with the source of the run.
+// deployment is the BundleDeployment: from the manifest of -f and the flags, with the source of the run.
 func (r *run) deployment() (*unstructured.Unstructured, error) {
-	spec, err := r.specOfFile()
-	if err != nil {
-		return nil, err
+	spec := map[string]any{}
+	if r.declared != nil {
+		var err error
+		if spec, err = runtime.DefaultUnstructuredConverter.ToUnstructured(&r.declared.Deployment.Spec); err != nil {
+			return nil, fmt.Errorf("reading the spec of %s: %w", r.declared.Set.From(), err)
+		}
 	}
 	delete(spec, "source")
 	spec["sourceRef"] = map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.BundleSourceKind, "name": r.options.name}
@@ -114,39 +122,6 @@ func anyList(words []string) []any {
 	}
 	return list
 }
-
-// specOfFile reads the file of --spec; an empty spec without one.
-func (r *run) specOfFile() (map[string]any, error) {
-	file := r.options.specFile
-	if file == "" {
-		return map[string]any{}, nil
-	}
-	var content []byte
-	var err error
-	if file == "-" {
-		content, err = io.ReadAll(io.LimitReader(r.Streams.In, maxSpecBytes))
-	} else {
-		content, err = os.ReadFile(file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading --spec %s: %w", file, kit.WithoutPath(err))
-	}
-	var typed v1alpha1.BundleDeployment // to find unknown fields
-	if err := yaml.UnmarshalStrict(content, &typed); err != nil {
-		return nil, fmt.Errorf("--spec %s is not the manifest of one BundleDeployment: %w", file, err)
-	}
-	var whole struct{ Spec map[string]any }
-	if err := yaml.Unmarshal(content, &whole); err != nil || typed.Kind != v1alpha1.BundleDeploymentKind || whole.Spec == nil {
-		return nil, fmt.Errorf("--spec %s is not the manifest of one BundleDeployment", file)
-	}
-	if typed.Spec.InstallNamespace != "" && r.options.installNamespace == r.Namespace {
-		r.options.installNamespace = typed.Spec.InstallNamespace
-	}
-	return whole.Spec, nil
-}
-
-// maxSpecBytes bounds what is read of standard input; no object of Kubernetes is larger.
-const maxSpecBytes = 2 << 20
 
 // apply writes an object by server-side apply, and says whether that changed anything.
 func (r *run) apply(ctx context.Context, o *unstructured.Unstructured) error {

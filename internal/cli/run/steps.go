@@ -36,6 +36,9 @@ type run struct {
 	wrote    bool             // there may be something to remove
 
 	installed *unstructured.Unstructured // the BundleDeployment
+
+	declared       *bundle.Declared           // the manifest of -f; nil without
+	declaredSource *v1alpha1.BundleSourceSpec // its source; nil where a folder or an image takes its place
 }
 
 func (r *run) target() kit.Target { return kit.Target{Kind: kit.Deployments, Name: r.options.name} }
@@ -62,12 +65,16 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	r.installed = d
+	source, err := r.source()
+	if err != nil {
+		return err
+	}
 	account, err := r.accountObjects(ctx, d)
 	if err != nil {
 		return err
 	}
 	if r.options.dryRun {
-		return printer.WriteManifests(r.Streams.Out, append(account, r.source(), d))
+		return printer.WriteManifests(r.Streams.Out, append(account, source, d))
 	}
 	for _, k := range []kit.Kind{kit.Deployments, kit.Sources} {
 		if err := r.refuseOthers(ctx, k); err != nil {
@@ -78,7 +85,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.makeAccount(ctx, account); err != nil {
 		return err
 	}
-	if err := r.apply(ctx, r.source()); err != nil {
+	if err := r.apply(ctx, source); err != nil {
 		return err
 	}
 	if err := r.bring(ctx); err != nil {
@@ -96,6 +103,9 @@ func (r *run) all(ctx context.Context) error {
 // pack takes a snapshot of the folder. An image is left to the source controller.
 func (r *run) pack(ctx context.Context) error {
 	what := r.options.what
+	if r.declaredSource != nil {
+		return nil
+	}
 	if info, err := os.Stat(what); err != nil || !info.IsDir() {
 		if err == nil || what == "" || kit.LooksLikePath(what) {
 			_, err := bundle.OpenBundle(ctx, r.App, what, r.options.OpenOptions) // which says what is wrong with it

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/cli/see"
+	"github.com/satchel-dev/satchel/internal/cli/spelling"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -119,7 +120,7 @@ func TestParseTargets(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	got := kit.Nearest("podinof", []string{"zzz", "podinfo", "podinfo-2", "pod", "info", "other", "more"})
+	got := spelling.Nearest("podinof", []string{"zzz", "podinfo", "podinfo-2", "pod", "info", "other", "more"})
 	if diff := cmp.Diff([]string{"podinfo", "podinfo-2", "pod", "info", "more"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

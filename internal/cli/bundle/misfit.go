@@ -10,7 +10,7 @@ import (
 
 	goyaml "go.yaml.in/yaml/v3"
 
-	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/spelling"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -96,8 +96,8 @@ func meant(m shape.Misfit) string {
 		return ""
 	}
 	given := strings.ToLower(m.Path[len(m.Path)-1].Key)
-	near := kit.Nearest(given, m.Fields)
-	if kit.Distance(given, strings.ToLower(near[0])) > 3 {
+	near := spelling.Nearest(given, m.Fields)
+	if spelling.Distance(given, strings.ToLower(near[0])) > 3 {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", near[0])

@@ -31,7 +31,7 @@ func MissingSecrets(source *v1alpha1.BundleSourceSpec, there func(name string) b
 	return slices.DeleteFunc(effective.SecretNames(spec), there)
 }
 
-// withoutLogins is a source whose images do not refer to logins that are not there.
+// withoutLogins is a source with images that refer to no login that is not there.
 func withoutLogins(source *v1alpha1.BundleSourceSpec, there func(name string) bool) *v1alpha1.BundleSourceSpec {
 	spec := source.DeepCopy()
 	for i := range spec.Sources {
@@ -130,7 +130,7 @@ func withoutUser(address string) string {
 	return address
 }
 
-// plainHosts are the hosts that the source itself says are spoken to over plain HTTP. On the user's own machine nobody else
+// plainHosts are the hosts that the source itself says are spoken to over plain HTTP. On the user's own machine, the user
 // decides that.
 func plainHosts(spec *v1alpha1.BundleSourceSpec) []string {
 	var hosts []string

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/spelling"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -149,7 +150,7 @@ func (c *Cluster) NotFound(ctx context.Context, t Target) error {
 		return missing // the user may get but not list: nothing to suggest
 	}
 	missing.known = true
-	missing.near = Nearest(t.Name, names(here))
+	missing.near = spelling.Nearest(t.Name, names(here))
 	if len(missing.near) > 0 {
 		return missing
 	}

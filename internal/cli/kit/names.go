@@ -3,7 +3,6 @@
 package kit
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,36 +32,6 @@ func namespacesOf(name string, objects []*unstructured.Unstructured) []string {
 	}
 	slices.Sort(found)
 	return found[:min(len(found), maxSuggestions)]
-}
-
-// Nearest returns the names that differ least from the wanted one, the nearest first.
-func Nearest(wanted string, names []string) []string {
-	sorted := slices.Clone(names)
-	slices.SortFunc(sorted, func(a, b string) int {
-		return cmp.Or(cmp.Compare(Distance(wanted, a), Distance(wanted, b)), cmp.Compare(a, b))
-	})
-	return sorted[:min(len(sorted), maxSuggestions)]
-}
-
-// Distance counts the letters to insert, delete or replace (Levenshtein).
-func Distance(a, b string) int {
-	previous := make([]int, len(b)+1)
-	for j := range previous {
-		previous[j] = j
-	}
-	for i := range len(a) {
-		current := make([]int, len(b)+1)
-		current[0] = i + 1
-		for j := range len(b) {
-			replaced := previous[j]
-			if a[i] != b[j] {
-				replaced++
-			}
-			current[j+1] = min(replaced, previous[j+1]+1, current[j]+1)
-		}
-		previous = current
-	}
-	return previous[len(b)]
 }
 
 // LooksLikePath tells whether a name that does not exist was meant as a path: no image reference begins like that.

@@ -71,7 +71,7 @@ func printNeeded(cmd *cobra.Command, a *kit.App, o Options, t kit.Target) error 
 	return printDeployment(cmd.Context(), a, o, p)
 }
 
-// flagsOfManifests are the flags whose effect the spec of a BundleDeployment decides, so that they have none with -f.
+// flagsOfManifests are flags without an effect with -f, because the spec of the BundleDeployment decides.
 var flagsOfManifests = []string{"missing", "keep-objects", "delete-crds"}
 
 // ofManifest prints the RBAC for a deployment of the files of -f, without a cluster.

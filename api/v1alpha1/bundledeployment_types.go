@@ -321,6 +321,21 @@ type BundleDeploymentStatus struct {
 	// +optional
 	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
 
+	// LastAppliedOriginRevision names LastAppliedRevision as its upstream does, such as
+	// main@sha1:<commit> or v1.2.3@sha256:<manifest digest>: the originRevision of the
+	// BundleSource, or org.opencontainers.image.revision of the artifact of a Flux source,
+	// and without that its revision. When only this changes, nothing is applied.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	LastAppliedOriginRevision string `json:"lastAppliedOriginRevision,omitempty"`
+
+	// LastAppliedVersion is the version of the bundle in LastAppliedRevision: of the package
+	// of a registry+v1 bundle, or of the chart. Other formats have none; there it is the
+	// tag of the origin revision, if that is a semantic version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	LastAppliedVersion string `json:"lastAppliedVersion,omitempty"`
+
 	// LastHealthyRevision is the last revision of which all objects were healthy.
 	// +optional
 	LastHealthyRevision string `json:"lastHealthyRevision,omitempty"`
@@ -480,9 +495,11 @@ type ObjectCounts struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=satchel,shortName=bdep
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.lastAppliedVersion`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Origin",type=string,JSONPath=`.status.lastAppliedOriginRevision`,priority=1
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lastAppliedRevision`,priority=1
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects.applied`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"

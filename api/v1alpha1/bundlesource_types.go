@@ -462,6 +462,15 @@ type BundleSourceStatus struct {
 	// +optional
 	Artifact *meta.Artifact `json:"artifact,omitempty"`
 
+	// OriginRevision names what Artifact was made from as the upstream does:
+	// main@sha1:<commit>, v1.2.3@sha256:<manifest digest>, or the name and digest of an
+	// archive, a ConfigMap or an upload. Those of several sources are joined by commas, in
+	// their order; beyond four, the others are counted. It may change while the revision
+	// of Artifact does not, as by a commit to other files. Then nothing is installed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	OriginRevision string `json:"originRevision,omitempty"`
+
 	// Resolved says, for each source, what its reference resolved to and who signed
 	// that.
 	// +optional
@@ -531,6 +540,7 @@ type ResolvedSource struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Origin",type=string,JSONPath=`.status.originRevision`,priority=1
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.artifact.revision`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"
 type BundleSource struct {

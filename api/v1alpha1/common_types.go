@@ -6,6 +6,10 @@ package v1alpha1
 // deleted in order before they are.
 const Finalizer = "satchel.dev/finalizer"
 
+// OriginRevisionMetadata is the key of the metadata of an artifact under which Flux, and the ExternalArtifact of a
+// BundleSource, have the origin revision.
+const OriginRevisionMetadata = "org.opencontainers.image.revision"
+
 // Labels and annotations on the objects that a BundleDeployment applies.
 const (
 	// DeploymentLabel holds the name of the BundleDeployment that applied the object.

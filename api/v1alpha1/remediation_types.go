@@ -57,6 +57,18 @@ type RevisionRecord struct {
 	// Revision of the artifact.
 	Revision string `json:"revision"`
 
+	// OriginRevision names the revision as its upstream did when it was first tried, such
+	// as main@sha1:<commit> or v1.2.3@sha256:<manifest digest>. It stays when another
+	// commit or tag has the same content.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	OriginRevision string `json:"originRevision,omitempty"`
+
+	// Version of the bundle, as in status.lastAppliedVersion.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Version string `json:"version,omitempty"`
+
 	// Digest of the artifact's file.
 	// +optional
 	Digest string `json:"digest,omitempty"`
@@ -121,6 +133,11 @@ type KeptArtifact struct {
 
 	// Revision of the artifact.
 	Revision string `json:"revision"`
+
+	// OriginRevision names it as its upstream does.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	OriginRevision string `json:"originRevision,omitempty"`
 
 	// Digest of the artifact's file.
 	Digest string `json:"digest"`

@@ -119,7 +119,7 @@ func TestGet(t *testing.T) {
 	c.create(aDeployment())
 	c.create(aDeployment(called("broken"), reference, with(no(meta.ReadyCondition, v1alpha1.ReasonPlanRefused, "2 obstacles"))))
 
-	c.want(c.satchel("get"), kit.ExitOK, "NAME      READY   REVISION                     OBJECTS   AGE", "broken    False", "podinfo   True    v1.3.0@sha256:cccccccccccc   5")
+	c.want(c.satchel("get"), kit.ExitOK, "NAME      READY   VERSION   ORIGIN                  OBJECTS   AGE", "broken    False", "podinfo   True    1.3.0     v1.3.0@sha256:aaaaaaa   5")
 	everywhere := c.satchel("get", "all", "-A")
 	everywhere.out = strings.Join(strings.Fields(everywhere.out), " ") // how wide a column is depends on what others have
 	c.want(everywhere, kit.ExitOK, "NAMESPACE", c.namespace+" deployment/podinfo", c.namespace+" source/podinfo")

@@ -17,6 +17,9 @@ import (
 func tried(d *v1alpha1.BundleDeployment) {
 	record := func(revision string, outcome v1alpha1.Outcome, started, took time.Duration) v1alpha1.RevisionRecord {
 		r := v1alpha1.RevisionRecord{Revision: revision, Digest: digestB, Generation: 2, StartedTime: ago(started), Outcome: outcome, Create: 4, Update: 1}
+		if revision == revisionB {
+			r.OriginRevision, r.Version = originB, "1.3.0"
+		}
 		if outcome != "" {
 			r.FinishedTime = new(ago(started - took))
 		}
@@ -49,7 +52,7 @@ func TestHistoryOfCluster(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(tried))
 	c.create(aDeployment(called("fresh"), never))
-	c.want(c.satchel("history", "podinfo"), kit.ExitOK, "v1.3.0@sha256:cccccccccccc   Healthy      current", "RolledBack   rejected", "-            being tried")
+	c.want(c.satchel("history", "podinfo"), kit.ExitOK, "1.3.0     v1.3.0@sha256:aaaaaaa        Healthy      current", "RolledBack   rejected", "-            being tried")
 	c.want(c.satchel("history", "podinfo", "-o", "name"), kit.ExitOK, revisionA+"\n")
 	c.want(c.satchel("history", "podinfo", "-o", "yaml"), kit.ExitOK, `"applied": "`+revisionB+"\"\n")
 	var found see.Revisions

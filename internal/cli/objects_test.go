@@ -17,6 +17,8 @@ const (
 	digestB   = "sha256:cccccccccccc1111111111111111111111111111111111111111111111111111"
 	revisionA = "v1.2.0@" + digestA
 	revisionB = "v1.3.0@" + digestB
+	// originB is the origin revision of revisionB: the digest of the image.
+	originB = "v1.3.0@" + digestA
 )
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
@@ -47,7 +49,8 @@ func aSource(edit ...func(*v1alpha1.BundleSource)) *v1alpha1.BundleSource {
 			Conditions:         []metav1.Condition{yes(meta.ReadyCondition, "stored v1.3.0")},
 			Artifact: &meta.Artifact{Path: "a.tar.gz", URL: "http://sources/a.tar.gz", Revision: revisionB,
 				Digest: digestB, LastUpdateTime: ago(4 * time.Minute)},
-			Resolved: []v1alpha1.ResolvedSource{{Reference: "v1.3.0", Digest: digestA}},
+			OriginRevision: originB,
+			Resolved:       []v1alpha1.ResolvedSource{{Reference: "v1.3.0", Digest: digestA}},
 		},
 	}
 	for _, change := range edit {
@@ -76,6 +79,7 @@ func aDeployment(edit ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeplo
 				yes(v1alpha1.PlannedCondition, ""), yes(v1alpha1.AppliedCondition, ""), yes(v1alpha1.HealthyCondition, ""),
 			},
 			LastAttemptedRevision: revisionB, LastAppliedRevision: revisionB, LastHealthyRevision: revisionB,
+			LastAppliedOriginRevision: originB, LastAppliedVersion: "1.3.0",
 			LastAppliedTime: &applied,
 			Plan:            &v1alpha1.PlanStatus{Revision: revisionB, Create: 4, Update: 1, Delete: 2},
 			Format:          v1alpha1.FormatPlainV0,

@@ -91,7 +91,8 @@ func record(revision string, outcome v1alpha1.Outcome) v1alpha1.RevisionRecord {
 
 func TestFindRevision(t *testing.T) {
 	healthy, failed := v1alpha1.OutcomeHealthy, v1alpha1.OutcomeFailed
-	moved := "v1.2.0@" + digestB
+	moved, named := "v1.2.0@"+digestB, record(revisionA, healthy)
+	named.Version, named.OriginRevision = "1.2.0", "main@sha1:"+commit+", v9@"+digestB
 	for name, tc := range map[string]struct {
 		reason string
 		d      *v1alpha1.BundleDeployment
@@ -109,6 +110,12 @@ func TestFindRevision(t *testing.T) {
 		"by digest":     {"", history(record(revisionB, healthy), record(revisionA, healthy)), revisionB, digestA[:20], revisionA, ""},
 		"moved tag":     {"the name means two contents", history(record(moved, healthy), record(revisionA, healthy)), moved, "v1.2.0", "", "means several revisions"},
 		"twice":         {"the same content twice is one", history(record(revisionA, healthy), record(revisionB, healthy), record(revisionA, failed)), revisionB, "v1.2.0", revisionA, ""},
+		"by version":    {"as the bundle states it", history(record(revisionB, healthy), named), revisionB, "1.2.0", revisionA, ""},
+		"by commit":     {"as Git shortens it", history(record(revisionB, healthy), named), revisionB, commit[:7], revisionA, ""},
+		"by both":       {"as history prints it", history(record(revisionB, healthy), named), revisionB, "main@sha1:" + commit[:7], revisionA, ""},
+		"by part":       {"of a composition", history(record(revisionB, healthy), named), revisionB, "v9@" + digestB, revisionA, ""},
+		"short commit":  {"which could be a name", history(record(revisionB, healthy), named), revisionB, commit[:6], "", "1.2.0 (main@sha1:" + commit[:7] + ", v9@sha256:ccccccc)  v1.2.0@sha256:aaaaaaaaaaaa  Healthy, since"},
+		"other branch":  {"both have to be right", history(record(revisionB, healthy), named), revisionB, "dev@sha1:" + commit[:7], "", "has no revision"},
 		"unknown":       {"what is known is listed", history(record(revisionB, healthy)), revisionB, "v9", "", "v1.3.0@sha256:cccccccccccc  Healthy, since 2026-05-04 12:00:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {

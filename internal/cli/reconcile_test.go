@@ -81,9 +81,9 @@ func TestReconcile(t *testing.T) {
 		handled []string
 	}{
 		"ready": {reason: "the usual case", args: []string{"podinfo"}, answers: []func(view.Object){inOrder},
-			says: []string{"reconcile requested, waiting for the outcome ...\n", "BundleDeployment podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"deployment/podinfo"}},
+			says: []string{"reconcile requested, waiting for the outcome ...\n", "BundleDeployment podinfo: Ready, v1.3.0@sha256:aaaaaaa\n"}, handled: []string{"deployment/podinfo"}},
 		"ready later": {reason: "progress is no outcome", args: []string{"podinfo"}, answers: []func(view.Object){atIt, inOrder},
-			says: []string{": Ready, revision"}, handled: []string{"deployment/podinfo"}},
+			says: []string{": Ready, v1.3.0@"}, handled: []string{"deployment/podinfo"}},
 		"fails": {reason: "a failure is an outcome, although it is tried again", args: []string{"podinfo"}, answers: []func(view.Object){atIt, failed}, code: kit.ExitNo,
 			says: []string{": not Ready, HealthFailed\nPod x: no image\nWhat to do: See the status of the object"}, handled: []string{"deployment/podinfo"}},
 		"to be approved": {reason: "that may take days", args: []string{"podinfo"}, code: kit.ExitNo, handled: []string{"deployment/podinfo"},
@@ -97,7 +97,7 @@ func TestReconcile(t *testing.T) {
 		"without waiting": {reason: "asked for, no more", args: []string{"podinfo", "--wait=false"},
 			says: []string{"BundleDeployment podinfo: reconcile requested.\n"}},
 		"source": {reason: "a source by itself", args: []string{"source", "podinfo"}, source: []func(view.Object){inOrder},
-			says: []string{"BundleSource podinfo: Ready, revision v1.3.0@sha256:cccccccccccc\n"}, handled: []string{"source/podinfo"}},
+			says: []string{"BundleSource podinfo: Ready, v1.3.0@sha256:aaaaaaa\n"}, handled: []string{"source/podinfo"}},
 		"with source": {reason: "the source first", args: []string{"podinfo", "--with-source"}, answers: []func(view.Object){inOrder}, source: []func(view.Object){inOrder},
 			says: []string{"BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready"}, handled: []string{"source/podinfo", "deployment/podinfo"}},
 		"source fails": {reason: "the deployment is not asked for then", args: []string{"podinfo", "--with-source"}, answers: []func(view.Object){inOrder}, source: []func(view.Object){failed}, code: kit.ExitNo,

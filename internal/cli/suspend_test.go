@@ -89,7 +89,7 @@ func TestResume(t *testing.T) {
 	})
 	played.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
 	c.want(c.satchel("resume", "all", "--all", "--timeout", "30s"), kit.ExitNo, "BundleDeployment running: is not suspended\n", "BundleDeployment podinfo: is not suspended\n",
-		"BundleDeployment broken: resumed\n", "BundleDeployment broken: not Ready, HealthFailed\nPod x: no image\n", "BundleSource podinfo: resumed\n", "BundleSource podinfo: Ready, revision ")
+		"BundleDeployment broken: resumed\n", "BundleDeployment broken: not Ready, HealthFailed\nPod x: no image\n", "BundleSource podinfo: resumed\n", "BundleSource podinfo: Ready, v1.3.0@")
 	c.want(c.satchel("resume", "broken"), kit.ExitOK, "BundleDeployment broken: is not suspended\n")
 }
 
@@ -121,7 +121,7 @@ func TestRetry(t *testing.T) {
 	played.play(c, kit.Deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
 
-	c.want(c.satchel("retry", "podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready with revision v1.3.0@sha256:cccccccccccc, so there is nothing to retry\n")
+	c.want(c.satchel("retry", "podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready with v1.3.0@sha256:aaaaaaa, so there is nothing to retry\n")
 	c.want(c.satchel("retry", "paused"), kit.ExitError, "resume it, with satchel resume paused")
 	c.want(c.satchel("retry", "rejected"), kit.ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
 	c.want(c.satchel("retry", "source/podinfo"), kit.ExitError, "for a source: satchel reconcile source/podinfo")

@@ -15,7 +15,9 @@ import (
 )
 
 func TestJudgeReadiness(t *testing.T) {
-	newer := aSource(func(s *v1alpha1.BundleSource) { s.Status.Artifact.Revision = "v1.4.0@" + digestA })
+	newer := aSource(func(s *v1alpha1.BundleSource) {
+		s.Status.Artifact.Revision, s.Status.OriginRevision = "v1.4.0@"+digestA, "v1.4.0@"+digestB
+	})
 	for name, tc := range map[string]struct {
 		reason string
 		edit   func(*v1alpha1.BundleDeployment)
@@ -23,16 +25,16 @@ func TestJudgeReadiness(t *testing.T) {
 		wanted string
 		want   kit.WaitState
 	}{
-		"ready":         {reason: "the usual end", source: aSource(), want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
-		"flux":          {reason: "a source of Flux is not looked at", want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		"ready":         {reason: "the usual end", source: aSource(), want: kit.WaitState{Done: true, Text: "Ready, v1.3.0@sha256:aaaaaaa"}},
+		"flux":          {reason: "a source of Flux is not looked at", want: kit.WaitState{Done: true, Text: "Ready, v1.3.0@sha256:aaaaaaa"}},
 		"unseen":        {reason: "what is Ready is the spec of before", edit: func(d *v1alpha1.BundleDeployment) { d.Generation = 3 }, source: aSource(), want: kit.WaitState{Text: "the controller has not seen the latest change yet; before: revision v1.3.0 is applied and healthy"}},
-		"newer source":  {reason: "what is Ready is the revision of before", source: newer, want: kit.WaitState{Text: "its source has another revision, v1.4.0@sha256:aaaaaaaaaaaa"}},
+		"newer source":  {reason: "what is Ready is the revision of before", source: newer, want: kit.WaitState{Text: "its source has another revision, v1.4.0@sha256:ccccccc"}},
 		"source edited": {reason: "what the source names now is not known yet", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation = 3 }), want: kit.WaitState{Text: "its source podinfo is being fetched"}},
-		"source frozen": {reason: "a suspended source does not move", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation, s.Spec.Suspend = 3, true }), want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		"source frozen": {reason: "a suspended source does not move", source: aSource(func(s *v1alpha1.BundleSource) { s.Generation, s.Spec.Suspend = 3, true }), want: kit.WaitState{Done: true, Text: "Ready, v1.3.0@sha256:aaaaaaa"}},
 		"asked": {reason: "a look was asked for", edit: func(d *v1alpha1.BundleDeployment) {
 			d.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "x"}
 		}, source: aSource(), want: kit.WaitState{Text: "a reconcile was requested and is not handled yet"}},
-		"suspended": {reason: "Ready is Ready", edit: func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }, source: aSource(), want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
+		"suspended": {reason: "Ready is Ready", edit: func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }, source: aSource(), want: kit.WaitState{Done: true, Text: "Ready, v1.3.0@sha256:aaaaaaa"}},
 		"suspended and not ready": {reason: "nothing would happen", edit: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Suspend = true
 			with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x"))(d)
@@ -40,8 +42,10 @@ func TestJudgeReadiness(t *testing.T) {
 		"stalled": {reason: "nothing happens by itself", edit: with(no(meta.ReadyCondition, v1alpha1.ReasonPlanRefused, "2 obstacles\none"),
 			condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonPlanRefused, "")), source: aSource(), want: kit.WaitState{Never: true, Text: "it is stalled: 2 obstacles …"}},
 		"going":            {reason: "it will not be Ready again", edit: func(d *v1alpha1.BundleDeployment) { at := ago(time.Second); d.DeletionTimestamp = &at }, source: aSource(), want: kit.WaitState{Never: true, Text: "it is being deleted"}},
-		"revision":         {reason: "the wanted one", source: aSource(), wanted: "v1.3.0", want: kit.WaitState{Done: true, Text: "Ready, revision v1.3.0@sha256:cccccccccccc"}},
-		"another revision": {reason: "it may come", source: aSource(), wanted: "v1.4.0", want: kit.WaitState{Text: "it is Ready with revision v1.3.0@sha256:cccccccccccc"}},
+		"revision":         {reason: "the wanted one", source: aSource(), wanted: "v1.3.0", want: kit.WaitState{Done: true, Text: "Ready, v1.3.0@sha256:aaaaaaa"}},
+		"version":          {reason: "as people say it", source: aSource(), wanted: "1.3.0", want: kit.WaitState{Done: true, Text: "Ready, v1.3.0@sha256:aaaaaaa"}},
+		"upstream digest":  {reason: "as the registry shows it", source: aSource(), wanted: digestA[:14], want: kit.WaitState{Done: true, Text: "Ready, v1.3.0@sha256:aaaaaaa"}},
+		"another revision": {reason: "it may come", source: aSource(), wanted: "v1.4.0", want: kit.WaitState{Text: "it is Ready with v1.3.0@sha256:aaaaaaa"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := aDeployment()
@@ -87,14 +91,14 @@ func TestWait(t *testing.T) {
 	c.create(aSource())
 	c.create(aDeployment())
 	c.create(aDeployment(called("slow"), with(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pod "+steering), working())))
-	c.want(c.satchel("wait", "podinfo", "source/podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready, revision v1.3.0@", "BundleSource podinfo: Ready, revision ")
+	c.want(c.satchel("wait", "podinfo", "source/podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready, v1.3.0@sha256:aaaaaaa", "BundleSource podinfo: Ready, v1.3.0@")
 	c.want(c.satchel("wait", "slow", "podinfo", "--timeout", "700ms"), kit.ExitNo, "BundleDeployment slow: waiting: waiting for Pod ", "BundleDeployment slow: not within 700ms: waiting for Pod ")
 	if got := c.satchel("wait", "slow", "--timeout", "1ms"); hiddenIn(got.out+got.err) != "" {
 		t.Error(hiddenIn(got.out + got.err))
 	}
 	c.want(c.satchel("wait", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
 	c.want(c.satchel("wait", "none", "--for", "deleted"), kit.ExitOK, "BundleDeployment none: gone\n")
-	c.want(c.satchel("wait", "podinfo", "--for", "revision=v2", "--timeout", "100ms"), kit.ExitNo, "not within 100ms: it is Ready with revision v1.3.0@")
+	c.want(c.satchel("wait", "podinfo", "--for", "revision=v2", "--timeout", "100ms"), kit.ExitNo, "not within 100ms: it is Ready with v1.3.0@")
 	c.want(c.satchel("wait", "--all", "--for", "deleted", "--timeout", "100ms"), kit.ExitNo, "its deletion has not been requested")
 
 	slow := c.deployment("slow")

@@ -35,7 +35,8 @@ func convertHelm(e entered, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result := n.result(namespacesOf(left)...)
-	result.Format, result.Warnings, result.Hooks = Helm, warnings(rendered.Warnings, adapted.Warnings), left
+	result.Format, result.Version, result.Hooks = Helm, rendered.Version, left
+	result.Warnings = warnings(rendered.Warnings, adapted.Warnings)
 	return result, nil
 }
 

@@ -112,6 +112,8 @@ type Result struct {
 	Requirements []Requirement
 	// Package that the bundle is a version of; of other formats nothing is known.
 	Package Package
+	// Version of the bundle: that of the package, or of the chart; "" for the other formats.
+	Version string
 }
 
 // Convert reads a bundle and returns its objects. It fails with an *Error that lists every problem found.
@@ -189,6 +191,6 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 	result := n.result(rendered.Namespaces...)
 	result.Format, result.Warnings = RegistryV1, warnings(rendered.Warnings, adapted.Warnings)
 	result.Certificates = served(rendered.Certificates, adapted)
-	result.Requirements, result.Package = rendered.Requirements, rendered.Package
+	result.Requirements, result.Package, result.Version = rendered.Requirements, rendered.Package, rendered.Package.Version
 	return result, nil
 }

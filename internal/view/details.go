@@ -10,12 +10,20 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
 // The details of the steps: what each did, for people.
 
 func attempted(d *v1alpha1.BundleDeployment, _ time.Time) string {
-	return ShortRevision(d.Status.LastAttemptedRevision)
+	status := &d.Status
+	switch {
+	case status.LastAttemptedRevision == "":
+		return ""
+	case status.LastAttemptedRevision == status.LastAppliedRevision:
+		return appliedName(d)
+	}
+	return shortName(revision.Recorded(status.History, status.LastAttemptedRevision))
 }
 
 func converted(d *v1alpha1.BundleDeployment, _ time.Time) string { return string(d.Status.Format) }
@@ -40,7 +48,7 @@ func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
 		}
 	}
 	if d.Status.LastAppliedRevision != "" {
-		text += " of " + ShortRevision(d.Status.LastAppliedRevision)
+		text += " of " + appliedName(d)
 	}
 	if name := PackageText(d.Status.Package); name != "" {
 		text += ", " + name
@@ -49,6 +57,17 @@ func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
 		text += ", " + Age(now, *d.Status.LastAppliedTime) + " ago"
 	}
 	return text
+}
+
+// appliedName names the applied revision, with shortened digests.
+func appliedName(d *v1alpha1.BundleDeployment) string { return shortName(revision.Applied(&d.Status)) }
+
+// shortName shortens what package revision says; without an origin the revision of the content, as ShortRevision does.
+func shortName(name string) string {
+	if content, unnamed := strings.CutPrefix(Printable(name), "revision "); unnamed {
+		return ShortRevision(content)
+	}
+	return ShortOrigin(Printable(name))
 }
 
 // PackageText names a package and its version; empty where there is none.

@@ -23,6 +23,9 @@ type Pipeline struct {
 	Reason    string                 `json:"reason,omitempty"`
 	State     string                 `json:"state"`
 	Revision  string                 `json:"revision,omitempty"`
+	// OriginRevision and Version name Revision for people.
+	OriginRevision string `json:"originRevision,omitempty"`
+	Version        string `json:"version,omitempty"`
 	// Package is the OLM package of the revision; CertificateExpirationTime is when the first certificate of its webhooks ends.
 	Package                   *v1alpha1.PackageStatus `json:"package,omitempty"`
 	CertificateExpirationTime *metav1.Time            `json:"certificateExpirationTime,omitempty"`
@@ -45,8 +48,10 @@ type SourceNode struct {
 	Ready    string       `json:"ready,omitempty"`
 	Parts    []SourcePart `json:"parts,omitempty"`
 	Revision string       `json:"revision,omitempty"`
-	Updated  *metav1.Time `json:"updated,omitempty"`
-	Trouble  string       `json:"trouble,omitempty"` // why it cannot be fetched again
+	// OriginRevision names Revision as the upstream does.
+	OriginRevision string       `json:"originRevision,omitempty"`
+	Updated        *metav1.Time `json:"updated,omitempty"`
+	Trouble        string       `json:"trouble,omitempty"` // why it cannot be fetched again
 }
 
 // SourcePart is one of the places that a source takes files from, and what it resolved to.
@@ -103,7 +108,7 @@ func NewPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, pr
 	s := Summarize(d)
 	p := Pipeline{
 		Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionStatus(s.Readiness()), Reason: s.Reason,
-		State: StateOf(s), Revision: d.Status.LastAppliedRevision, Source: newSourceNode(d, source), Warnings: d.Status.Warnings,
+		State: StateOf(s), Revision: s.Revision, OriginRevision: s.Origin, Version: s.Version, Source: newSourceNode(d, source), Warnings: d.Status.Warnings,
 		Package: d.Status.Package, CertificateExpirationTime: d.Status.CertificateExpirationTime, UpToDate: s.IsReady(),
 	}
 	if s.Ready == "" {
@@ -253,7 +258,7 @@ func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) 
 		return node
 	}
 	s := Summarize(source)
-	node.Ready, node.Revision = s.Readiness(), s.Revision
+	node.Ready, node.Revision, node.OriginRevision = s.Readiness(), s.Revision, s.Origin
 	if source.Status.Artifact != nil {
 		node.Updated = &source.Status.Artifact.LastUpdateTime
 	}

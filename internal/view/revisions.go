@@ -4,10 +4,12 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
+	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
 // PreviousRevision is the value of --to for the previous revision.
@@ -37,7 +39,7 @@ func FindRevision(d *v1alpha1.BundleDeployment, newest, to string) (v1alpha1.Rev
 		switch {
 		case to == PreviousRevision && ContentOf(record.Revision) != ContentOf(newest) && record.Outcome == v1alpha1.OutcomeHealthy:
 			return record, nil
-		case to != PreviousRevision && MatchesRevision(record.Revision, to) && !hasContent(found, record):
+		case to != PreviousRevision && matchesRecord(record, to) && !hasContent(found, record):
 			found = append(found, record)
 		}
 	}
@@ -72,17 +74,45 @@ func revisionList(records []v1alpha1.RevisionRecord) string {
 		if outcome == "" {
 			outcome = "under way"
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s, since %s", ShortRevision(Inline(r.Revision)), Inline(outcome), r.StartedTime.UTC().Format("2006-01-02 15:04:05Z")))
+		name := ShortRevision(Inline(r.Revision))
+		if r.Version != "" || r.OriginRevision != "" {
+			name = shortName(revision.Name(r.Version, r.OriginRevision, r.Revision)) + "  " + name
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %s, since %s", name, Inline(outcome), r.StartedTime.UTC().Format("2006-01-02 15:04:05Z")))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// shortestDigest is how many digits of a digest name a revision.
-const shortestDigest = 12
+// shortestDigest is how many digits of a digest of content name a revision, and shortestOrigin how many of a commit or another
+// digest in an origin revision do.
+const (
+	shortestDigest = 12
+	shortestOrigin = 7
+)
+
+// matchesRecord tells whether a record of the history is of the wanted revision.
+func matchesRecord(r v1alpha1.RevisionRecord, wanted string) bool {
+	return MatchesRevision(r.Revision, wanted) || MatchesOrigin(r.Version, r.OriginRevision, wanted)
+}
+
+// MatchesOrigin tells whether a version or an origin revision is the wanted one: the version, the whole origin revision, or of
+// one of its parts the tag or branch, the digest or its first digits, or both, joined by @.
+func MatchesOrigin(version, originRevision, wanted string) bool {
+	if wanted == "" {
+		return false
+	}
+	if wanted == version || wanted == originRevision {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(originRevision, ", "), func(part string) bool { return matches(part, wanted, shortestOrigin) })
+}
 
 // MatchesRevision tells whether a revision is the wanted one, which may be named in full, by what is before the @, or by
 // the beginning of its digest.
-func MatchesRevision(revision, wanted string) bool {
+func MatchesRevision(revision, wanted string) bool { return matches(revision, wanted, shortestDigest) }
+
+// matches compares name@digest with what is wanted, of which the digest has at least the given number of digits.
+func matches(revision, wanted string, shortest int) bool {
 	name, digest, found := strings.Cut(revision, "@")
 	if !found {
 		name, digest = "", revision
@@ -104,5 +134,5 @@ func MatchesRevision(revision, wanted string) bool {
 	} else if !strings.HasPrefix(digest, algorithm+":") {
 		return false
 	}
-	return len(digits) >= shortestDigest && strings.HasPrefix(hex, digits)
+	return len(digits) >= shortest && strings.HasPrefix(hex, digits)
 }

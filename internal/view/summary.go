@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
 // Summary is the status of an object of either kind.
@@ -19,6 +20,8 @@ type Summary struct {
 	Reason    string
 	Message   string
 	Revision  string
+	Origin    string                 // origin revision of Revision
+	Version   string                 // of the bundle; "" for sources
 	Objects   *v1alpha1.ObjectCounts // nil for sources, and before anything is applied
 	Suspended bool
 	Deleting  bool
@@ -35,13 +38,13 @@ func Summarize(o Object) Summary {
 	var s Summary
 	switch o := o.(type) {
 	case *v1alpha1.BundleDeployment:
-		s = Summary{Revision: o.Status.LastAppliedRevision, Objects: o.Status.Objects, Suspended: o.Spec.Suspend,
+		s = Summary{Revision: o.Status.LastAppliedRevision, Origin: o.Status.LastAppliedOriginRevision, Version: o.Status.LastAppliedVersion, Objects: o.Status.Objects, Suspended: o.Spec.Suspend,
 			observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
 	case *v1alpha1.BundleSource:
 		s = Summary{Suspended: o.Spec.Suspend,
 			observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
 		if o.Status.Artifact != nil {
-			s.Revision = o.Status.Artifact.Revision
+			s.Revision, s.Origin = o.Status.Artifact.Revision, o.Status.OriginRevision
 		}
 	}
 	if ready := apimeta.FindStatusCondition(o.GetConditions(), meta.ReadyCondition); ready != nil {
@@ -55,6 +58,18 @@ func Summarize(o Object) Summary {
 	s.Deleting = !o.GetDeletionTimestamp().IsZero()
 	s.Unseen = s.observed < o.GetGeneration()
 	return s
+}
+
+// RevisionName names the revision in a sentence, with shortened digests.
+func (s Summary) RevisionName() string {
+	if s.Revision == "" {
+		return "revision -"
+	}
+	name := revision.Name(s.Version, s.Origin, s.Revision)
+	if s.Version == "" && s.Origin == "" {
+		return ShortRevision(Inline(name))
+	}
+	return ShortOrigin(Inline(name))
 }
 
 // IsReady tells whether the current spec of the object is applied and Ready.
@@ -105,3 +120,18 @@ var longDigest = regexp.MustCompile(`\b((?:sha1|sha256|sha384|sha512):[0-9a-f]{1
 
 // ShortRevision cuts the digests of a text to 12 digits.
 func ShortRevision(text string) string { return longDigest.ReplaceAllString(text, "$1") }
+
+// originDigest matches a digest or commit of an origin revision beyond what people need to recognise it.
+var originDigest = regexp.MustCompile(`\b((?:sha1|sha256|sha384|sha512):[0-9a-f]{7})[0-9a-f]+`)
+
+// ShortOrigin cuts the digests of an origin revision to 7 digits, as Git shortens commits.
+func ShortOrigin(text string) string { return originDigest.ReplaceAllString(text, "$1") }
+
+// OriginColumn is the short origin revision for a table; where that is not known, as in what an earlier release recorded, the
+// short revision of the content.
+func OriginColumn(originRevision, revision string) string {
+	if originRevision == "" {
+		return ShortRevision(Inline(revision))
+	}
+	return ShortOrigin(Inline(originRevision))
+}

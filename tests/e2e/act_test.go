@@ -153,7 +153,7 @@ func TestRollback(t *testing.T) {
 
 			printed := r.satchel(t, namespace, "rollback", name, "--to", "previous", "--dry-run")
 			printed.says(t, 0, "kind: BundleDeployment\n", strings.TrimPrefix(before.Status.History[1].Sources[0].Digest, "sha1:"))
-			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, "pinned to revision ", "To follow the former source again:\n  kubectl patch ", ": Ready, revision ")
+			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, "pinned to revision ", "To follow the former source again:\n  kubectl patch ", ": Ready, ")
 			back := r.ready(t, key)
 			if _, digest, _ := strings.Cut("@"+back.Status.LastAppliedRevision, "@"); !strings.HasSuffix(digest, content) {
 				t.Errorf("the applied revision is %s, not %s", digest, content)
@@ -161,7 +161,7 @@ func TestRollback(t *testing.T) {
 			if !r.holds(t, namespace, name+"-one-00") || r.holds(t, namespace, name+"-two-00") {
 				t.Error("the objects are not those of the first release")
 			}
-			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, ": Ready, revision ")
+			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, ": Ready, ")
 			if r.holds(t, namespace, name+"-one-00") || !r.holds(t, namespace, name+"-two-00") {
 				t.Error("the objects are not those of the second release")
 			}
@@ -229,7 +229,7 @@ func TestSuspendAndResume(t *testing.T) {
 	key := r.deploy(t, namespace, "paused", r.push(t, "paused:v1", configMaps("paused", 1)), nil)
 	r.ready(t, key)
 	r.satchel(t, namespace, "suspend", "paused").says(t, 0, "BundleDeployment paused: suspended\n")
-	r.satchel(t, namespace, "wait", "paused").says(t, 0, "Ready, revision ")
+	r.satchel(t, namespace, "wait", "paused").says(t, 0, "Ready, ")
 	changed := &corev1.ConfigMap{}
 	at := client.ObjectKey{Namespace: namespace, Name: "paused-00"}
 	if err := r.admin.Get(t.Context(), at, changed); err != nil {

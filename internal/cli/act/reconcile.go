@@ -180,7 +180,7 @@ func settled(s view.Summary, token string) bool {
 func reportOutcome(a *kit.App, t kit.Target, s view.Summary) error {
 	st := printer.StyleFor(a.Streams.Out)
 	if s.IsReady() {
-		fmt.Fprintf(a.Streams.Out, "%s %s: %s, revision %s\n", t.Kind.Name, t.Name, st.Paint(printer.Green, "Ready"), kit.Dash(view.ShortRevision(view.Printable(s.Revision))))
+		fmt.Fprintf(a.Streams.Out, "%s %s: %s, %s\n", t.Kind.Name, t.Name, st.Paint(printer.Green, "Ready"), s.RevisionName())
 		reportConsent(a, t, s)
 		return nil
 	}

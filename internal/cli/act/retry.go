@@ -69,7 +69,7 @@ func retry(ctx context.Context, a *kit.App, o ReconcileOptions, t kit.Target) er
 	}
 	d, _ := found.(*v1alpha1.BundleDeployment)
 	if s := view.Summarize(d); s.IsReady() && d.Status.RejectedRevision == "" {
-		fmt.Fprintf(a.Streams.Out, "%s: Ready with revision %s, so there is nothing to retry\n", t, kit.Dash(view.ShortRevision(view.Inline(s.Revision))))
+		fmt.Fprintf(a.Streams.Out, "%s: Ready with %s, so there is nothing to retry\n", t, s.RevisionName())
 		return nil
 	}
 	p, err := c.ReadPipeline(ctx, t, a)

@@ -81,7 +81,7 @@ satchel rollback podinfo --to v1.2.0 --dry-run`),
 			return rollback(cmd.Context(), a, o, t)
 		},
 	}
-	cmd.Flags().StringVar(&o.to, "to", "", "The revision: previous, its name, or a digest of 12 or more digits.")
+	cmd.Flags().StringVar(&o.to, "to", "", "The revision: previous, a version, a tag, the first 7 digits of a commit, or the first 12 of a digest.")
 	a.CompleteFlag(cmd, "to", func(cmd *cobra.Command, args []string, arg2 string) ([]string, cobra.ShellCompDirective) {
 		return completeRevisions(a, cmd, args, arg2)
 	})
@@ -104,10 +104,18 @@ func completeRevisions(a *kit.App, cmd *cobra.Command, args []string, _ string) 
 	found, err := c.Get(ctx, kit.ParseTargets(args)[0])
 	if d, isDeployment := found.(*v1alpha1.BundleDeployment); err == nil && isDeployment {
 		for _, record := range d.Status.History {
-			words = append(words, view.ShortRevision(record.Revision))
+			words = append(words, revisionWord(record))
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// revisionWord names a revision in one word that --to accepts: its origin revision, unless that has several parts.
+func revisionWord(record v1alpha1.RevisionRecord) string {
+	if record.OriginRevision != "" && !strings.Contains(record.OriginRevision, " ") {
+		return view.ShortOrigin(view.Inline(record.OriginRevision))
+	}
+	return view.ShortRevision(view.Inline(record.Revision))
 }
 
 // goingBack is the input of a rollback.

@@ -22,14 +22,20 @@ func (a *App) ObjectTable(g Group, o GetOptions, qualified bool) *printer.Table 
 	t := &printer.Table{Headers: headers(g.Kind, wide, o.Everywhere)}
 	for _, item := range g.Objects {
 		s := view.Summarize(item)
-		name, revision, limit := item.GetName(), view.ShortRevision(s.Revision), StatusWidth
+		name, limit := item.GetName(), StatusWidth
 		if qualified {
 			name = g.Kind.Word + "/" + name
 		}
-		if wide {
-			revision, limit = s.Revision, 0
+		texts := []string{name, s.Readiness()}
+		if g.Kind.Name == v1alpha1.BundleDeploymentKind {
+			texts = append(texts, Dash(view.Inline(s.Version)))
 		}
-		texts := []string{name, s.Readiness(), Dash(view.Printable(revision))}
+		if wide {
+			limit = 0
+			texts = append(texts, Dash(view.Inline(s.Origin)), Dash(view.Inline(s.Revision)))
+		} else {
+			texts = append(texts, Dash(view.OriginColumn(s.Origin, s.Revision)))
+		}
 		if g.Kind.Name == v1alpha1.BundleDeploymentKind {
 			texts = append(texts, objectCount(s.Objects))
 		}
@@ -59,8 +65,15 @@ func headers(k Kind, wide, everywhere bool) []string {
 	if everywhere {
 		h = append(h, "NAMESPACE")
 	}
-	h = append(h, "NAME", "READY", "REVISION")
+	h = append(h, "NAME", "READY")
 	deployment := k.Name == v1alpha1.BundleDeploymentKind
+	if deployment {
+		h = append(h, "VERSION")
+	}
+	h = append(h, "ORIGIN")
+	if wide {
+		h = append(h, "REVISION")
+	}
 	if deployment {
 		h = append(h, "OBJECTS")
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -98,12 +99,11 @@ func JudgeReadiness(o view.Object, source *v1alpha1.BundleSource, wanted string,
 	s := view.Summarize(o)
 	behind := behindSource(o, source)
 	ready := s.IsReady() && behind == "" && view.Requested(o, s) == ""
-	revision := Dash(view.ShortRevision(view.Inline(s.Revision)))
 	switch {
 	case s.Deleting:
 		return WaitState{Never: true, Text: "it is being deleted"}
-	case ready && (!particular || view.MatchesRevision(s.Revision, wanted)):
-		return WaitState{Done: true, Text: "Ready, revision " + revision}
+	case ready && (!particular || view.MatchesRevision(s.Revision, wanted) || view.MatchesOrigin(s.Version, s.Origin, wanted)):
+		return WaitState{Done: true, Text: "Ready, " + s.RevisionName()}
 	case s.Suspended:
 		return WaitState{Never: true, Text: "it is suspended" + WithText(s)}
 	case s.Stalled && !s.Unseen:
@@ -116,7 +116,7 @@ func JudgeReadiness(o view.Object, source *v1alpha1.BundleSource, wanted string,
 func waitsFor(o view.Object, s view.Summary, behind string, ready bool) string {
 	switch approval := approvalText(o); {
 	case ready:
-		return "it is Ready with revision " + Dash(view.ShortRevision(view.Inline(s.Revision)))
+		return "it is Ready with " + s.RevisionName()
 	case s.IsReady() && behind != "" && approval != "":
 		return "it waits for approval: " + approval
 	case s.IsReady() && behind != "":
@@ -147,7 +147,7 @@ func behindSource(o view.Object, source *v1alpha1.BundleSource) string {
 	case s.InProgress(), view.Requested(source, s) != "":
 		return "its source " + source.Name + " is being fetched"
 	case s.Revision != d.Status.LastAppliedRevision && s.Revision != "":
-		return "its source has another revision, " + Dash(view.ShortRevision(view.Inline(s.Revision)))
+		return "its source has another revision, " + strings.TrimPrefix(s.RevisionName(), "revision ")
 	}
 	return ""
 }

@@ -22,9 +22,10 @@ func GetCommand(a *kit.App) *cobra.Command {
 		Use:     "get [deployments|sources|all] [NAME...]",
 		GroupID: kit.GroupSee,
 		Short:   "List BundleDeployments and BundleSources and their state",
-		Long: `Lists BundleDeployments (when no kind is given), BundleSources or both, one line each: whether it is Ready, the current
-revision, the number of its objects, its age, and the message of its controller. Digests are cut to 12 digits; -o wide
-shows them in full, and more columns.
+		Long: `Lists BundleDeployments (when no kind is given), BundleSources or both, one line each: whether it is Ready, the version
+of the bundle, its origin revision (the branch or tag, and the commit or digest upstream), the number of its objects, its
+age, and the message of its controller. Digests are cut to 7 digits; -o wide shows them in full, the revision of the
+content, and more columns.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`

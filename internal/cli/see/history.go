@@ -27,9 +27,11 @@ func HistoryCommand(a *kit.App) *cobra.Command {
 		Use:     "history NAME",
 		GroupID: kit.GroupSee,
 		Short:   "Show the last revisions of a BundleDeployment and their outcomes",
-		Long: `Lists the revisions that a BundleDeployment tried, the newest first: when each began, how long it took, its outcome,
-and how many objects its plan changed. The column STATE says which revision is current, which was healthy last, and which
-is rejected and not retried. spec.historyLimit is how many are kept.
+		Long: `Lists the revisions that a BundleDeployment tried, the newest first: the version of the bundle and its origin revision
+(the branch or tag, and the commit or digest upstream) when it was first tried, when it began, how long it took, its
+outcome, and how many objects its plan changed. The column STATE says which revision is current, which was healthy last,
+and which is rejected and not retried. Digests are cut to 7 digits; -o wide shows them in full, and the revision of the
+content. spec.historyLimit is how many are kept.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`
@@ -142,22 +144,25 @@ var outcomeColors = map[v1alpha1.Outcome]printer.Color{
 
 // Table lists the revisions.
 func (r Revisions) Table(wide bool, now time.Time) *printer.Table {
-	t := &printer.Table{Headers: []string{"REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "MESSAGE"}}
+	t := &printer.Table{Headers: []string{"VERSION", "ORIGIN", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "MESSAGE"}}
 	if wide {
-		t.Headers = []string{"REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "ATTEMPTS", "GENERATION", "DIGEST", "PLAN", "MESSAGE"}
+		t.Headers = []string{"VERSION", "ORIGIN", "REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "ATTEMPTS", "GENERATION", "DIGEST", "PLAN", "MESSAGE"}
 	}
 	for _, l := range r.Revisions {
-		revision, message := view.ShortRevision(l.Revision), view.OneLine(l.Message, kit.StatusWidth)
+		message := view.OneLine(l.Message, kit.StatusWidth)
+		texts := []string{kit.Dash(view.Inline(l.Version)), view.OriginColumn(l.OriginRevision, l.Revision)}
 		if wide {
-			revision, message = l.Revision, tree.AllLines(l.Message)
+			message = tree.AllLines(l.Message)
+			texts = []string{kit.Dash(view.Inline(l.Version)), kit.Dash(view.Inline(l.OriginRevision)), l.Revision}
 		}
-		texts := []string{revision, kit.Dash(string(l.Outcome)), l.state(), view.Age(now, l.StartedTime) + " ago", l.took(now),
-			strconv.Itoa(int(l.Create)), strconv.Itoa(int(l.Update)), strconv.Itoa(int(l.Delete))}
+		colored := len(texts)
+		texts = append(texts, kit.Dash(string(l.Outcome)), l.state(), view.Age(now, l.StartedTime)+" ago", l.took(now),
+			strconv.Itoa(int(l.Create)), strconv.Itoa(int(l.Update)), strconv.Itoa(int(l.Delete)))
 		if wide {
 			texts = append(texts, strconv.Itoa(int(l.Attempts)), strconv.FormatInt(l.Generation, 10), kit.Dash(l.Digest), kit.Dash(l.Plan))
 		}
 		row := t.Add(append(texts, message)...)
-		row[1].Color = outcomeColors[l.Outcome]
+		row[colored].Color = outcomeColors[l.Outcome]
 	}
 	return t
 }

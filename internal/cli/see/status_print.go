@@ -160,7 +160,11 @@ func sourceLine(n view.SourceNode, s printer.Style, now time.Time) printer.Node 
 	for _, part := range n.Parts {
 		below = append(below, printer.Node{Text: partText(part)})
 	}
-	if n.Revision != "" {
+	switch {
+	case n.OriginRevision != "":
+		below = append(below, printer.Node{Text: "published " + view.ShortOrigin(view.Inline(n.OriginRevision)) +
+			" as revision " + view.ShortRevision(view.Inline(n.Revision)) + published(n.Updated, now)})
+	case n.Revision != "":
 		below = append(below, printer.Node{Text: "published " + view.ShortRevision(view.Printable(n.Revision)) + published(n.Updated, now)})
 	}
 	if n.Trouble != "" {

@@ -45,6 +45,8 @@ func (d *Deployment) node(s printer.Style, now time.Time, why string) printer.No
 		}
 	}
 	add("because", why)
+	add("version", d.Version)
+	add("origin", d.Origin)
 	add("revision", d.Revision)
 	add("artifact", d.Digest)
 	add("package", view.PackageText(d.Package))

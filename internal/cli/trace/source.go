@@ -25,6 +25,8 @@ type Deployment struct {
 	Name      string                  `json:"name"`
 	Ready     string                  `json:"ready"`
 	Revision  string                  `json:"revision,omitempty"`
+	Origin    string                  `json:"originRevision,omitempty"`
+	Version   string                  `json:"version,omitempty"`
 	Digest    string                  `json:"artifactDigest,omitempty"`
 	Applied   *metav1.Time            `json:"applied,omitempty"`
 	Account   string                  `json:"serviceAccount"`
@@ -62,7 +64,7 @@ type Upstream struct {
 // NewTraceDeployment is what trace shows of a deployment.
 func NewTraceDeployment(d *v1alpha1.BundleDeployment) *Deployment {
 	s := view.Summarize(d)
-	found := &Deployment{Namespace: d.Namespace, Name: d.Name, Ready: s.Readiness(), Revision: d.Status.LastAppliedRevision,
+	found := &Deployment{Namespace: d.Namespace, Name: d.Name, Ready: s.Readiness(), Revision: s.Revision, Origin: s.Origin, Version: s.Version,
 		Digest: appliedRecord(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
 		Format: string(d.Status.Format), Package: d.Status.Package, state: view.StateOf(s), color: printer.SummaryColor(s)}
 	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package census counts the objects of a controller by state when its metrics are
-// collected. Nothing is updated in between, and tenants do not control any label value.
+// collected, and shows the revision of each. Nothing is updated in between. Tenants
+// control no label value, except of the metrics that show a revision: these are one
+// series for each object.
 package census
 
 import (
@@ -23,6 +25,10 @@ var (
 		"How many objects are suspended.", []string{"kind"}, nil)
 	bundled = prometheus.NewDesc("satchel_objects",
 		"How many objects the deployments have applied, and how many of them are not healthy.", []string{"state"}, nil)
+	deploymentInfo = prometheus.NewDesc("satchel_bundledeployment_info",
+		"The version and the origin revision that a deployment applied last; always 1.", []string{"namespace", "name", "version", "origin_revision"}, nil)
+	sourceInfo = prometheus.NewDesc("satchel_bundlesource_info",
+		"The origin revision that a source publishes; always 1.", []string{"namespace", "name", "origin_revision"}, nil)
 )
 
 // Census collects the metrics of one kind.
@@ -41,9 +47,12 @@ type Census struct {
 func (c Census) Describe(to chan<- *prometheus.Desc) {
 	to <- withCondition
 	to <- suspended
-	if !c.Sources {
-		to <- bundled
+	if c.Sources {
+		to <- sourceInfo
+		return
 	}
+	to <- bundled
+	to <- deploymentInfo
 }
 
 // Collect implements prometheus.Collector.
@@ -66,6 +75,9 @@ func (c Census) Collect(to chan<- prometheus.Metric) {
 		to <- gauge(withCondition, n, kind, key.kind, string(key.status), key.reason)
 	}
 	to <- gauge(suspended, count.suspended, kind)
+	for _, info := range count.infos {
+		to <- info
+	}
 	if !c.Sources {
 		to <- gauge(bundled, count.applied, "applied")
 		to <- gauge(bundled, count.unhealthy, "unhealthy")
@@ -87,6 +99,9 @@ func (c Census) deployments(ctx context.Context, count *tally) error {
 		if o := d.Status.Objects; o != nil {
 			count.applied, count.unhealthy = count.applied+int(o.Applied), count.unhealthy+int(o.Unhealthy)
 		}
+		if d.Status.LastAppliedRevision != "" {
+			count.infos = append(count.infos, gauge(deploymentInfo, 1, d.Namespace, d.Name, d.Status.LastAppliedVersion, d.Status.LastAppliedOriginRevision))
+		}
 	}
 	return nil
 }
@@ -97,7 +112,11 @@ func (c Census) sources(ctx context.Context, count *tally) error {
 		return err
 	}
 	for i := range list.Items {
-		count.add(&list.Items[i], list.Items[i].Spec.Suspend)
+		s := &list.Items[i]
+		count.add(s, s.Spec.Suspend)
+		if s.Status.OriginRevision != "" {
+			count.infos = append(count.infos, gauge(sourceInfo, 1, s.Namespace, s.Name, s.Status.OriginRevision))
+		}
 	}
 	return nil
 }
@@ -112,6 +131,7 @@ type condition struct {
 type tally struct {
 	conditions                    map[condition]int
 	suspended, applied, unhealthy int
+	infos                         []prometheus.Metric
 }
 
 func (t *tally) add(object conditions.Getter, suspended bool) {

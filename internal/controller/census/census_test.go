@@ -49,7 +49,11 @@ var everything = client.MatchingLabelsSelector{Selector: labels.Everything()}
 
 func TestDeployments(t *testing.T) {
 	leads := make(chan struct{})
+	named := deployment(false, 0, 0, nil)
+	named.Namespace, named.Name = "shop", "web"
+	named.Status.LastAppliedRevision, named.Status.LastAppliedVersion, named.Status.LastAppliedOriginRevision = "main@sha256:1", "1.2.3", "main@sha1:2"
 	c := census.Census{Shard: everything, Leads: leads, Reader: reader{deployments: []v1alpha1.BundleDeployment{
+		named,
 		deployment(false, 3, 0, ready(metav1.ConditionTrue, "Succeeded")),
 		deployment(true, 4, 0, ready(metav1.ConditionTrue, "Succeeded")),
 		deployment(false, 5, 2, ready(metav1.ConditionFalse, "Unhealthy")),
@@ -60,6 +64,9 @@ func TestDeployments(t *testing.T) {
 	}
 	close(leads)
 	want := `
+# HELP satchel_bundledeployment_info The version and the origin revision that a deployment applied last; always 1.
+# TYPE satchel_bundledeployment_info gauge
+satchel_bundledeployment_info{name="web",namespace="shop",origin_revision="main@sha1:2",version="1.2.3"} 1
 # HELP satchel_conditions How many objects have a condition, by its status and reason.
 # TYPE satchel_conditions gauge
 satchel_conditions{kind="BundleDeployment",reason="Succeeded",status="True",type="Ready"} 2
@@ -82,8 +89,13 @@ func TestSources(t *testing.T) {
 	close(leads)
 	source := v1alpha1.BundleSource{}
 	source.Status.Conditions = ready(metav1.ConditionUnknown, "Progressing")
-	c := census.Census{Shard: everything, Leads: leads, Sources: true, Reader: reader{sources: []v1alpha1.BundleSource{source}}}
+	published := v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	published.Status.OriginRevision = "main@sha1:2, v1@sha256:3"
+	c := census.Census{Shard: everything, Leads: leads, Sources: true, Reader: reader{sources: []v1alpha1.BundleSource{source, published}}}
 	want := `
+# HELP satchel_bundlesource_info The origin revision that a source publishes; always 1.
+# TYPE satchel_bundlesource_info gauge
+satchel_bundlesource_info{name="web",namespace="shop",origin_revision="main@sha1:2, v1@sha256:3"} 1
 # HELP satchel_conditions How many objects have a condition, by its status and reason.
 # TYPE satchel_conditions gauge
 satchel_conditions{kind="BundleSource",reason="Progressing",status="Unknown",type="Ready"} 1

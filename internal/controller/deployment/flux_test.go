@@ -118,7 +118,9 @@ func TestFluxSources(t *testing.T) {
 				}
 			}
 			publish("1.tar.gz", "main@sha1:1", "one")
-			r.ready(t, key, "main@sha1:1")
+			if d := r.ready(t, key, "main@sha1:1"); d.Status.LastAppliedOriginRevision != "main@sha1:1" || d.Status.History[0].OriginRevision != "main@sha1:1" {
+				t.Errorf("the origin revision is %q", d.Status.LastAppliedOriginRevision)
+			}
 			r.holds(t, namespace, "settings", "one")
 			publish("2.tar.gz", "main@sha1:2", "two")
 			r.ready(t, key, "main@sha1:2")
@@ -133,8 +135,16 @@ func TestFluxSources(t *testing.T) {
 			if message := conditions.GetMessage(refused, meta.ReadyCondition); !strings.Contains(message, "--flux-artifact-servers") {
 				t.Errorf("an artifact elsewhere: %q", message)
 			}
-			publish("4.tar.gz", "main@sha1:4", "four")
-			r.ready(t, key, "main@sha1:4")
+			pushed := r.flux.store(t, path+"4.tar.gz", "main@sha1:4", settings("four"))
+			pushed.Metadata = map[string]string{v1alpha1.OriginRevisionMetadata: "v1.2.3@sha1:5\n\u202e" + strings.Repeat("x", 1000)}
+			source.set(pushed)
+			if err := r.admin.Status().Update(t.Context(), source.object); err != nil {
+				t.Fatal(err)
+			}
+			d := r.ready(t, key, "main@sha1:4")
+			if origin := d.Status.LastAppliedOriginRevision; !strings.HasPrefix(origin, `v1.2.3@sha1:5\n\u202exxx`) || len(origin) > 512 || d.Status.LastAppliedVersion != "v1.2.3" {
+				t.Errorf("the origin revision is %q, the version %q", origin, d.Status.LastAppliedVersion)
+			}
 			r.delete(t, source.object)
 			r.unready(t, key, v1alpha1.ReasonSourceNotFound)
 			r.holds(t, namespace, "settings", "four")

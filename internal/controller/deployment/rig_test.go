@@ -189,6 +189,12 @@ func (r *rig) namespace(t *testing.T) string {
 // the source controller would.
 func (r *rig) publish(t *testing.T, namespace, name, reference string, files fs.FS) meta.Artifact {
 	t.Helper()
+	return r.publishFrom(t, namespace, name, reference, "", files)
+}
+
+// publishFrom is publish of a tree with an origin revision.
+func (r *rig) publishFrom(t *testing.T, namespace, name, reference, origin string, files fs.FS) meta.Artifact {
+	t.Helper()
 	published, err := r.store.Put(t.Context(), artifact.Owner{Kind: "bundlesource", Namespace: namespace, Name: name}, reference, files)
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +209,7 @@ func (r *rig) publish(t *testing.T, namespace, name, reference string, files fs.
 		t.Fatal(err)
 	}
 	r.setSource(t, namespace, name, func(source *v1alpha1.BundleSource) {
-		source.Status.Artifact = &published
+		source.Status.Artifact, source.Status.OriginRevision = &published, origin
 		source.Status.SourcesDigest = effective.SourcesDigest(&source.Spec)
 		source.Status.ObservedGeneration = source.Generation
 		conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")

@@ -88,7 +88,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 	event := eventv1.Event{
 		InvolvedObject: *about, Severity: eventv1.EventSeverityInfo, Timestamp: metav1.Now(), Reason: reason,
 		Message:             strings.ToValidUTF8(message[:min(len(message), longestMessage)], ""),
-		Metadata:            revisionMetadata(v1alpha1.GroupVersion.Group, revisionOf(regarding)),
+		Metadata:            revisionMetadata(v1alpha1.GroupVersion.Group, regarding),
 		ReportingController: r.controller, ReportingInstance: r.instance,
 	}
 	if kind == corev1.EventTypeWarning {
@@ -119,30 +119,41 @@ func ofExternalArtifact(event eventv1.Event, regarding runtime.Object) (eventv1.
 		APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.ExternalArtifactKind,
 		Namespace: source.Namespace, Name: source.Status.ExternalArtifact,
 	}
-	event.Metadata = revisionMetadata(sourcev1.GroupVersion.Group, revisionOf(regarding))
+	event.Metadata = revisionMetadata(sourcev1.GroupVersion.Group, regarding)
 	return event, true
 }
 
-// revisionOf is the revision that an event is about; empty where there is none yet.
-func revisionOf(object runtime.Object) string {
+// revisionsOf are the revision that an event is about and its origin revision; empty where there is none yet.
+func revisionsOf(object runtime.Object) (revision, origin string) {
 	switch o := object.(type) {
 	case *v1alpha1.BundleSource:
 		if o.Status.Artifact != nil {
-			return o.Status.Artifact.Revision
+			return o.Status.Artifact.Revision, o.Status.OriginRevision
 		}
 	case *v1alpha1.BundleDeployment:
-		return o.Status.LastAttemptedRevision
+		revision = o.Status.LastAttemptedRevision
+		if len(o.Status.History) > 0 && o.Status.History[0].Revision == revision {
+			origin = o.Status.History[0].OriginRevision
+		}
+		if o.Status.LastAppliedRevision == revision && o.Status.LastAppliedOriginRevision != "" {
+			origin = o.Status.LastAppliedOriginRevision
+		}
 	}
-	return ""
+	return revision, origin
 }
 
-// revisionMetadata has the revision under the key that Flux expects: it drops keys that do not begin with the API group of
-// the object.
-func revisionMetadata(group, revision string) map[string]string {
+// revisionMetadata has the revision and its origin under the keys that Flux expects: it drops keys that do not begin with the
+// API group of the object.
+func revisionMetadata(group string, object runtime.Object) map[string]string {
+	revision, origin := revisionsOf(object)
 	if revision == "" {
 		return nil
 	}
-	return map[string]string{group + "/" + eventv1.MetaRevisionKey: revision}
+	metadata := map[string]string{group + "/" + eventv1.MetaRevisionKey: revision}
+	if origin != "" {
+		metadata[group+"/"+eventv1.MetaOriginRevisionKey] = origin
+	}
+	return metadata
 }
 
 // Start implements manager.Runnable: it posts queued events until ctx ends.

@@ -81,7 +81,7 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 		}
 		before = external.DeepCopy()
 	}
-	external.Status.Artifact = s.offered()
+	external.Status.Artifact = withOrigin(s.offered(), s.originRevision())
 	switch {
 	case external.Status.Artifact != nil:
 		pipeline.SetReady(external, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
@@ -98,6 +98,19 @@ func (r *Reconciler) showExternal(ctx context.Context, s *state, external *sourc
 		return failure.ExternalArtifact(fmt.Errorf("externalartifact %s/%s: %w", external.Namespace, external.Name, err))
 	}
 	return nil
+}
+
+// withOrigin adds the origin revision to the metadata of an artifact, where consumers of Flux look for it; nil stays nil.
+func withOrigin(artifact *meta.Artifact, originRevision string) *meta.Artifact {
+	if artifact == nil || originRevision == "" {
+		return artifact
+	}
+	artifact = artifact.DeepCopy()
+	if artifact.Metadata == nil {
+		artifact.Metadata = map[string]string{}
+	}
+	artifact.Metadata[v1alpha1.OriginRevisionMetadata] = originRevision
+	return artifact
 }
 
 // dropExternal deletes an ExternalArtifact that is no longer wanted; err is the error of

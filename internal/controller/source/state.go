@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/source/origin"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
@@ -96,4 +97,31 @@ func (s *state) sameTrust(destination, trust string) bool {
 	}
 	r := s.recorded(destination)
 	return r != nil && r.Trust == trust
+}
+
+// resolvedSources are the entries of the status about what the published artifact was made from.
+func (s *state) resolvedSources() []v1alpha1.ResolvedSource {
+	all := make([]v1alpha1.ResolvedSource, 0, len(s.resolved))
+	for i, r := range s.resolved {
+		all = append(all, v1alpha1.ResolvedSource{
+			Destination: s.parts[i].Destination, Reference: r.Reference, Digest: r.Digest, Validator: r.Validator,
+			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i], Transport: s.secrets.Transport(s.object.Spec.Sources[i]),
+		})
+	}
+	return all
+}
+
+// originRevision names what the published artifact was made from as the upstream does; "" while nothing is published. If the
+// artifact is of earlier sources of the spec, it is unchanged.
+func (s *state) originRevision() string {
+	status := &s.object.Status
+	switch {
+	case s.published == nil:
+		return ""
+	case s.resolved != nil:
+		return origin.Revision(s.object.Spec.Sources, s.resolvedSources())
+	case s.sameSources():
+		return origin.Revision(s.object.Spec.Sources, status.Resolved)
+	}
+	return status.OriginRevision
 }

@@ -40,7 +40,7 @@ func updateStatus(s *state, err error) {
 // setArtifact advertises the artifact in storage.
 func setArtifact(s *state) {
 	status := &s.object.Status
-	status.Artifact = s.published
+	status.Artifact, status.OriginRevision = s.published, s.originRevision()
 	for i := range status.Resolved {
 		if again, ok := s.accepted[status.Resolved[i].Destination]; ok {
 			status.Resolved[i].Trust, status.Resolved[i].VerifiedBy = again.trust, again.by
@@ -49,14 +49,7 @@ func setArtifact(s *state) {
 	if s.resolved == nil || s.published == nil {
 		return
 	}
-	status.SourcesDigest = effective.SourcesDigest(&s.object.Spec)
-	status.Resolved = nil
-	for i, r := range s.resolved {
-		status.Resolved = append(status.Resolved, v1alpha1.ResolvedSource{
-			Destination: s.parts[i].Destination, Reference: r.Reference, Digest: r.Digest, Validator: r.Validator,
-			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i], Transport: s.secrets.Transport(s.object.Spec.Sources[i]),
-		})
-	}
+	status.SourcesDigest, status.Resolved = effective.SourcesDigest(&s.object.Spec), s.resolvedSources()
 }
 
 func setArtifactInStorage(s *state) {
@@ -190,7 +183,7 @@ func (r *Reconciler) announce(ctx context.Context, s *state) error {
 		pipeline.SetCondition(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, message)
 	}
 	if s.published == nil {
-		s.object.Status.Artifact = nil
+		s.object.Status.Artifact, s.object.Status.OriginRevision = nil, ""
 	}
 	return r.writer.Write(ctx, before, s.object)
 }
@@ -239,12 +232,20 @@ func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	switch {
 	case is == nil:
 	case is.Status == metav1.ConditionTrue && !sameRevision(before, after):
-		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published revision %s%s", after.Status.Artifact.Revision, signedBy(after))
+		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published %s%s", published(after), signedBy(after))
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
-		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Recovered", "Fetch", "recovered at revision %s", after.Status.Artifact.Revision)
+		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Recovered", "Fetch", "recovered at %s", published(after))
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Fetch", "%s", is.Message)
 	}
+}
+
+// published names the published revision for an event.
+func published(s *v1alpha1.BundleSource) string {
+	if s.Status.OriginRevision == "" {
+		return "revision " + s.Status.Artifact.Revision
+	}
+	return s.Status.OriginRevision + " as revision " + s.Status.Artifact.Revision
 }
 
 // signedBy names the accepted signers for an event.

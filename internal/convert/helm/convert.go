@@ -39,6 +39,7 @@ func Convert(files fs.FS, packaged, namespace string, o Options, limits manifest
 	made.definitions(c)
 	made.rendered(c.Name(), rendered)
 	made.warn(warnings(c, asked)...)
+	made.version = c.Metadata.Version
 	return made.result()
 }
 

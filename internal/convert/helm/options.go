@@ -40,6 +40,8 @@ type Hook struct {
 
 // Result is what a chart becomes.
 type Result struct {
+	// Version of the chart.
+	Version string
 	// Manifests are the objects of crds/ first, then those of templates in the order of their files.
 	Manifests []manifest.Manifest
 	// Hooks in the order in which they run: by weight, name and kind.

@@ -28,6 +28,7 @@ type output struct {
 	manifests []manifest.Manifest
 	hooks     []Hook
 	warnings  []string
+	version   string
 }
 
 func newOutput(files fs.FS, limits manifest.Limits) *output {
@@ -190,5 +191,5 @@ func (o *output) result() (Result, []manifest.Problem) {
 	if len(problems) == 0 && len(all) == 0 {
 		problems = append(problems, manifest.Problem{File: load.ChartFile, Rule: message.Rule, Message: "nothing comes out of the chart", Remedy: "check the values that switch its parts on"})
 	}
-	return Result{Manifests: o.manifests, Hooks: o.hooks, Warnings: slices.Compact(o.warnings)}, problems
+	return Result{Version: o.version, Manifests: o.manifests, Hooks: o.hooks, Warnings: slices.Compact(o.warnings)}, problems
 }

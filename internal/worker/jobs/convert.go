@@ -70,6 +70,7 @@ type resultHead struct {
 	Certificates       []convert.Certificate
 	Requirements       []convert.Requirement
 	Package            convert.Package
+	Version            string
 }
 
 type hookHead struct {
@@ -121,7 +122,7 @@ func (c *Converted) Result() (convert.Result, error) {
 	first := len(all) - len(head.Hooks)
 	result := convert.Result{
 		Format: head.Format, Objects: all[:first:first], Ranks: head.Ranks, Warnings: head.Warnings, RequiredNamespaces: head.RequiredNamespaces,
-		Certificates: head.Certificates, Requirements: head.Requirements, Package: head.Package,
+		Certificates: head.Certificates, Requirements: head.Requirements, Package: head.Package, Version: head.Version,
 	}
 	for i, hook := range head.Hooks {
 		result.Hooks = append(result.Hooks, convert.Hook{
@@ -168,7 +169,7 @@ func isChart(files fs.FS, o convert.Options) bool {
 func answerOf(result convert.Result, installNamespace string) (convertAnswer, error) {
 	answer := convertAnswer{Result: resultHead{
 		Format: result.Format, Ranks: result.Ranks, Warnings: result.Warnings, RequiredNamespaces: result.RequiredNamespaces,
-		Certificates: result.Certificates, Requirements: result.Requirements, Package: result.Package,
+		Certificates: result.Certificates, Requirements: result.Requirements, Package: result.Package, Version: result.Version,
 	}}
 	all := result.Objects
 	for _, hook := range result.Hooks {

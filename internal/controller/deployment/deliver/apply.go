@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
+	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
 // establishTimeout is how long an apply waits for CRDs to be established before it
@@ -94,7 +95,8 @@ func (st *Stage) complete(in *Input) error {
 	if status.LastAppliedRevision != in.Resolved.Revision() || in.Decided.Plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
 		status.LastAppliedTime = new(pipeline.StatusTime(in.Now))
 	}
-	status.LastAppliedRevision = in.Resolved.Revision()
+	status.LastAppliedRevision, status.LastAppliedOriginRevision = in.Resolved.Revision(), in.Resolved.OriginRevision
+	status.LastAppliedVersion = revision.Version(in.Rendered.Version, in.Resolved.OriginRevision)
 	if err := st.Artifacts.Keep(string(in.Object.UID), in.worthKeeping()...); err != nil {
 		return err
 	}

@@ -82,7 +82,8 @@ func (st *Stage) Convert(ctx context.Context, in *Input) (pipeline.Outcome, erro
 		in.Rendered.Capabilities = spec.Capabilities(*asked)
 	}
 	in.Rendered.Ranks = spec.Ranks(result)
-	in.Rendered.Wanted, in.Rendered.Requires, in.Rendered.Contains = result.Certificates, result.Requirements, result.Package
+	in.Rendered.Wanted, in.Rendered.Requires = result.Certificates, result.Requirements
+	in.Rendered.Contains, in.Rendered.Version = result.Package, result.Version
 	in.Rendered.Warnings = slices.Concat(converted.Warnings, result.Warnings)
 	in.Object.Status.Format = v1alpha1.Format(result.Format)
 	in.Rendered.Converted = true

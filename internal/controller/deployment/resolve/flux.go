@@ -3,6 +3,7 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -19,6 +20,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
 // FluxObject is a Flux source.
@@ -60,10 +63,21 @@ func (r Sources) fluxSource(ctx context.Context, d *v1alpha1.BundleDeployment) (
 		Unverified: []string{"the artifact"}, // what Flux verified is not known here
 	}
 	if found.Artifact != nil {
+		found.Revision = fluxOriginRevision(found.Artifact)
 		return found, nil
 	}
 	if found.Ready == nil || found.Ready.Status != metav1.ConditionFalse {
 		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Waiting: true, Err: fmt.Errorf("waiting for %s %s to be fetched", name, key)}
 	}
 	return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Err: fmt.Errorf("%s %s: %s", name, key, found.Ready.Message)}
+}
+
+// longestOriginRevision bounds an origin revision in bytes, as the CRD does in characters.
+const longestOriginRevision = 512
+
+// fluxOriginRevision is the revision at the origin of an artifact, as Flux shows it: what the metadata name, such as the
+// commit that an OCI artifact was pushed from, or else the artifact's own revision, which names a commit or a digest.
+func fluxOriginRevision(artifact *meta.Artifact) string {
+	revision := visible.Line(cmp.Or(artifact.Metadata[v1alpha1.OriginRevisionMetadata], artifact.Revision))
+	return pipeline.Shorten(revision, longestOriginRevision)
 }

@@ -22,7 +22,7 @@ func (st *Stage) FindSource(ctx context.Context, in *Input) (pipeline.Outcome, e
 	if in.Resolved.Source, err = st.Sources.Find(ctx, in.Object, &in.Before.Status); err != nil {
 		return pipeline.Stop, err
 	}
-	in.Resolved.Artifact = in.Resolved.Source.Artifact
+	in.Resolved.Artifact, in.Resolved.OriginRevision = in.Resolved.Source.Artifact, in.Resolved.Source.Revision
 	return pipeline.Continue, in.chooseRevision()
 }
 
@@ -81,6 +81,7 @@ func (in *Input) chooseRevision() error {
 	}
 	in.Resolved.Rejected, in.Resolved.SourceOwner, in.Resolved.Source.Owner = in.Resolved.Artifact, in.Resolved.Source.Owner, owner
 	in.Resolved.Artifact = &meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}
+	in.Resolved.OriginRevision = kept.OriginRevision
 	return nil
 }
 

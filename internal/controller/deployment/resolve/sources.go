@@ -26,8 +26,8 @@ import (
 
 func originOf(source *v1alpha1.BundleSource) *stage.Origin {
 	return &stage.Origin{
-		Owner: artifact.SourceOwner(source.Namespace, source.Name), Artifact: source.Status.Artifact, Ready: Readiness(source),
-		Parts: originsOf(source), Grounds: groundsOf(source), Untrusted: Untrusted(source),
+		Owner: artifact.SourceOwner(source.Namespace, source.Name), Artifact: source.Status.Artifact, Revision: source.Status.OriginRevision,
+		Ready: Readiness(source), Parts: originsOf(source), Grounds: groundsOf(source), Untrusted: Untrusted(source),
 		Unverified: effective.UnverifiedParts(&source.Spec),
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
 // Emit emits events for what this reconcile changed; none if nothing changed.
@@ -71,9 +72,10 @@ func (st *Stage) emitApplied(in *Input) {
 	switch was, is := in.Before.Status.LastAppliedRevision, in.Object.Status.LastAppliedRevision; {
 	case was == is:
 	case was == "":
-		st.Events.Normal(in.Subject, "Installed", "Apply", fmt.Sprintf("applied revision %s: %d objects created, %d updated", in.Resolved.Revision(), created, updated))
+		st.Events.Normal(in.Subject, "Installed", "Apply", fmt.Sprintf("installed %s: %d objects created, %d updated", revision.Applied(&in.Object.Status), created, updated))
 	default:
-		st.Events.Normal(in.Subject, "Upgraded", "Apply", fmt.Sprintf("upgraded from revision %s to %s: %d objects created, %d updated", was, is, created, updated))
+		st.Events.Normal(in.Subject, "Upgraded", "Apply", fmt.Sprintf("upgraded from %s to %s: %d objects created, %d updated",
+			revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), created, updated))
 	}
 	st.emitDrift(in)
 }
@@ -129,8 +131,13 @@ func (st *Stage) emitRepaired(in *Input, result *apply.Result) {
 // back to. Ready tells when that is applied.
 func (st *Stage) emitRejected(in *Input) {
 	if in.Settled.RejectedNow {
-		st.Events.Warning(in.Subject, "RollingBack", "Remediate", "rolling back to revision "+in.Object.Status.LastHealthyArtifact.Revision+": "+in.rejection())
+		st.Events.Warning(in.Subject, "RollingBack", "Remediate", "rolling back to "+in.lastHealthy()+": "+in.rejection())
 	}
+}
+
+// lastHealthy names the revision that is rolled back to.
+func (in *Input) lastHealthy() string {
+	return revision.Recorded(in.Object.Status.History, in.Object.Status.LastHealthyArtifact.Revision)
 }
 
 func (st *Stage) emitPruned(in *Input) {

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
+	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
 // longestCause bounds the message of a record in the history, in bytes.
@@ -34,6 +35,7 @@ func beginRecord(in *Input) {
 		record = in.newRecord()
 	}
 	in.recordOrigins(record)
+	in.recordNames(record)
 	if plan := in.Object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
 		record.Create, record.Update, record.Delete, record.Plan = plan.Create, plan.Update, plan.Delete, plan.Digest
 	}
@@ -118,6 +120,17 @@ func (in *Input) whyFailed(err error) string {
 func (in *Input) recordOrigins(record *v1alpha1.RevisionRecord) {
 	if in.Resolved.Source != nil && len(in.Resolved.Source.Parts) > 0 {
 		record.Sources = in.Resolved.Source.Parts
+	}
+}
+
+// recordNames records the names of the revision for people. The origin is that with which it was first tried, also when
+// another commit or tag has the same content.
+func (in *Input) recordNames(record *v1alpha1.RevisionRecord) {
+	if record.OriginRevision == "" {
+		record.OriginRevision = in.Resolved.OriginRevision
+	}
+	if in.Rendered.Converted || record.Version == "" {
+		record.Version = revision.Version(in.Rendered.Version, record.OriginRevision)
 	}
 }
 

@@ -3,6 +3,7 @@
 package settle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -35,7 +36,8 @@ func (st *Stage) keepHealthy(in *Input) {
 	in.Object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
 		Source: in.Resolved.Source.Owner.Kind + "/" + in.Resolved.Source.Owner.Name,
 		URL:    in.Resolved.Artifact.URL, Revision: in.Resolved.Artifact.Revision, Digest: in.Resolved.Artifact.Digest,
-		Material: in.Note.Planned.Material, Proof: st.Approvals.ProveHealthy(in.Object, in.Note.Planned.Material),
+		OriginRevision: cmp.Or(in.Resolved.OriginRevision, in.Object.Status.LastAppliedOriginRevision),
+		Material:       in.Note.Planned.Material, Proof: st.Approvals.ProveHealthy(in.Object, in.Note.Planned.Material),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 // steps, also when one of them failed.
 func Update(in *Input, err error) {
 	markHandled(in.Object)
+	setOriginRevision(in)
 	setPlan(in)
 	setCounts(in)
 	setWarnings(in)
@@ -46,6 +47,15 @@ func markHandled(d *v1alpha1.BundleDeployment) {
 	d.Status.ObservedGeneration = d.Generation
 	if at := pipeline.Requested(d); at != "" {
 		d.Status.LastHandledReconcileAt = at
+	}
+}
+
+// setOriginRevision follows the origin of the applied revision. It may change while the content does not, as by a commit to
+// other files; then nothing else in the status changes.
+func setOriginRevision(in *Input) {
+	status, now := &in.Object.Status, in.Resolved.OriginRevision
+	if now != "" && status.LastAppliedRevision != "" && status.LastAppliedRevision == in.Resolved.Revision() {
+		status.LastAppliedOriginRevision = now
 	}
 }
 

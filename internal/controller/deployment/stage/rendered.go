@@ -35,6 +35,7 @@ type Rendered struct {
 	// Requires are the requirements of the bundle, and Contains its package.
 	Requires []convert.Requirement
 	Contains convert.Package
+	Version  string // that the bundle states; "" for none
 	Warnings []string
 
 	approval.Substance // of Desired

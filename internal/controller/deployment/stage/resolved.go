@@ -25,6 +25,8 @@ type Resolved struct {
 	Access   Access
 	Source   *Origin
 	Artifact *meta.Artifact
+	// OriginRevision names Artifact as its upstream does; "" where that is not known.
+	OriginRevision string
 	// Rejected is the artifact of the source while its revision is rejected and Artifact
 	// is that of the last healthy one; nil otherwise. SourceOwner is the owner of the
 	// rejected one. Lifted: the rejection ended in this reconcile.
@@ -50,6 +52,7 @@ type Access struct {
 type Origin struct {
 	Owner    artifact.Owner
 	Artifact *meta.Artifact
+	Revision string            // of the upstream: see Resolved.OriginRevision
 	Ready    *metav1.Condition // nil when the source says nothing
 	Parts    []v1alpha1.RevisionOrigin
 	Grounds  string // digest of its spec

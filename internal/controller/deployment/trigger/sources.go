@@ -36,7 +36,7 @@ func StatusLost() predicate.Predicate {
 }
 
 // SourceChanged passes creation and deletion of a source, and changes of its artifact,
-// trust and readiness.
+// origin revision, trust and readiness.
 func SourceChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.BundleSource)
@@ -45,6 +45,7 @@ func SourceChanged() predicate.Predicate {
 			return true
 		}
 		return before.Status.SourcesDigest != after.Status.SourcesDigest ||
+			before.Status.OriginRevision != after.Status.OriginRevision ||
 			!equality.Semantic.DeepEqual(before.Status.Artifact, after.Status.Artifact) ||
 			resolve.Untrusted(before) != resolve.Untrusted(after) ||
 			!equality.Semantic.DeepEqual(resolve.Readiness(before), resolve.Readiness(after))

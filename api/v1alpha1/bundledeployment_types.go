@@ -306,7 +306,8 @@ type BundleDeploymentStatus struct {
 
 	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one
 	// a step: SourceReady, Converted, Planned, Applied, Healthy. ApprovalPending is
-	// present while a plan waits for an approval, or a deletion for a higher prune limit.
+	// present while a plan waits for an approval, or a deletion for a higher prune limit;
+	// RemovalBlocked while the objects of a deleted BundleDeployment cannot be removed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -10,6 +10,11 @@ const Finalizer = "satchel.dev/finalizer"
 // BundleSource, have the origin revision.
 const OriginRevisionMetadata = "org.opencontainers.image.revision"
 
+// AbandonAnnotation on a BundleDeployment that is being deleted, with the value now, abandons a
+// removal that fails: what is left is annotated as orphaned where that is possible, listed in
+// an event and in the log, and the finalizer is removed. See RemovalBlockedCondition.
+const AbandonAnnotation = "satchel.dev/abandon"
+
 // Labels and annotations on the objects that a BundleDeployment applies.
 const (
 	// DeploymentLabel holds the name of the BundleDeployment that applied the object.

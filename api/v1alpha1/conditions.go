@@ -111,6 +111,10 @@ const (
 	// for a higher prune limit. It is absent otherwise, and does not change whether the
 	// applied revision is Ready.
 	ApprovalPendingCondition = "ApprovalPending"
+	// RemovalBlockedCondition is True while a deleted BundleDeployment cannot remove its
+	// objects, since the time of its last transition. Its message says what is missing, when
+	// the removal is abandoned, and what can be done before. It is absent otherwise.
+	RemovalBlockedCondition = "RemovalBlocked"
 )
 
 // Reasons of BundleDeployment's conditions, in addition to those above.

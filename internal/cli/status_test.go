@@ -191,6 +191,12 @@ func situations() map[string]situation {
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { at := ago(0); d.DeletionTimestamp = &at }, with(
 				no(meta.ReadyCondition, v1alpha1.ReasonRemoving, "removing 5 objects"), working())),
 		},
+		"removal-blocked": {
+			reason: "what it waits for, until when, and the way out", source: aSource(), failed: meta.ReadyCondition,
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { at := ago(time.Minute); d.DeletionTimestamp = &at }, with(
+				condition(v1alpha1.RemovalBlockedCondition, metav1.ConditionTrue, v1alpha1.ReasonAccountNotFound, blockedRemoval),
+				no(meta.ReadyCondition, v1alpha1.ReasonAccountNotFound, "removing 2 objects: "+blockedRemoval+"\nConfigMap demo/a: is forbidden"), retrying())),
+		},
 		"hostile": {
 			reason: "a message must not steer the terminal", source: aSource(), failed: v1alpha1.ConvertedCondition,
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
@@ -240,6 +246,8 @@ func severalSources(s *v1alpha1.BundleSource) {
 		{Destination: "crds", Digest: digestB}, {Destination: "extra", Digest: digestA},
 	}
 }
+
+const blockedRemoval = "serviceaccount demo/installer does not exist, and bindings that are left do not suffice; the removal has failed since 2026-05-04T10:00:00Z. It is abandoned at 2026-05-04T10:10:00Z"
 
 func TestStatus(t *testing.T) {
 	for name, tc := range situations() {

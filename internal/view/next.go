@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -16,7 +18,7 @@ import (
 
 // nextUp says what happens next without user action, most important first:
 //
-//	being deleted        the objects go, then the deployment
+//	being deleted        the objects go, then the deployment; or what a removal that fails waits for
 //	suspended            nothing, until resumed
 //	change not seen yet  the controller sees it
 //	rolled back          drift from the applied revision is corrected; the rejected revision waits
@@ -33,7 +35,7 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s Summa
 	waits := waitsText(d)
 	switch {
 	case s.Deleting:
-		return append(next, "Its objects are removed in order, then the deployment itself.")
+		return append(next, nextRemoval(d))
 	case s.Suspended:
 		return append(next, "Nothing happens until spec.suspend is false; drift is not repaired.")
 	case s.Unseen || s.Ready == "":
@@ -54,6 +56,24 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s Summa
 			Short(effective.Interval(&d.Spec))))
 	}
 	return slices.Concat(next, waits, nextSource(source))
+}
+
+// nextRemoval says how a removal goes on.
+func nextRemoval(d *v1alpha1.BundleDeployment) string {
+	if RemovalBlocked(d) == "" {
+		return "Its objects are removed in order, then the deployment itself."
+	}
+	return fmt.Sprintf("The removal is retried until the time that the message names, if it names one. To abandon it now, and leave what is left behind: kubectl annotate bundledeployment %s -n %s %s=now",
+		d.Name, d.Namespace, v1alpha1.AbandonAnnotation)
+}
+
+// RemovalBlocked says what a removal that fails waits for, and until when; empty if it does not fail.
+func RemovalBlocked(d *v1alpha1.BundleDeployment) string {
+	blocked := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.RemovalBlockedCondition)
+	if blocked == nil || blocked.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return blocked.Message
 }
 
 // waitsText says what waits for approval, and what happens then; nil if nothing waits.

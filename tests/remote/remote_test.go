@@ -205,7 +205,7 @@ func TestAnotherCluster(t *testing.T) {
 	// A removal waits for its cluster.
 	w.must(t, w.away.APIServer().Kill())
 	w.must(t, w.here.Delete(t.Context(), d))
-	w.until(t, v1alpha1.ReasonClusterUnreachable, "take the finalizer "+v1alpha1.Finalizer+" off")
+	w.until(t, v1alpha1.ReasonClusterUnreachable, "the annotation "+v1alpha1.AbandonAnnotation+"=now")
 	w.must(t, w.away.APIServer().Start(t.Context()))
 	w.has(t, w.there, false)
 	w.eventually(t, "the deployment is gone", func(ctx context.Context) (bool, string) {

@@ -39,6 +39,8 @@ type Pruned struct {
 	// DeletedIDs are those.
 	Deleted    int
 	DeletedIDs []inventory.ID
+	// Orphaned are those of the Gone objects that stay, annotated as orphaned.
+	Orphaned []inventory.ID
 	// Waiting objects are terminating, or were changing; try again.
 	Waiting []Remaining
 	// Denied objects could not be deleted.
@@ -55,6 +57,7 @@ func (p *Pruned) Add(more Pruned) {
 	p.Gone = append(p.Gone, more.Gone...)
 	p.Deleted += more.Deleted
 	p.DeletedIDs = append(p.DeletedIDs, more.DeletedIDs...)
+	p.Orphaned = append(p.Orphaned, more.Orphaned...)
 	p.Waiting = append(p.Waiting, more.Waiting...)
 	p.Denied = append(p.Denied, more.Denied...)
 	p.Notes = append(p.Notes, more.Notes...)
@@ -94,6 +97,9 @@ func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner invento
 			p.Deleted++
 			p.DeletedIDs = append(p.DeletedIDs, id)
 		}
+		if end.orphaned {
+			p.Orphaned = append(p.Orphaned, id)
+		}
 		if end.note != "" {
 			p.Notes = append(p.Notes, id.String()+" "+end.note)
 		}
@@ -103,6 +109,7 @@ func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner invento
 // end is the result for one object; zero when it was not begun.
 type end struct {
 	gone, deleted bool
+	orphaned      bool // gone from the inventory, and stays
 	waiting, note string
 	denied        *objecterror.Error
 }
@@ -227,5 +234,5 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 			note += "; " + more
 		}
 	}
-	return end{gone: true, note: note}
+	return end{gone: true, orphaned: true, note: note}
 }

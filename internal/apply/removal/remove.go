@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
@@ -55,6 +56,23 @@ func Remove(ctx context.Context, client *tenant.Client, owner inventory.Owner, l
 		}
 	}
 	return removed, nil
+}
+
+// Orphan releases what the inventory lists, as far as that is possible, for a removal that is abandoned: an object that
+// cannot be read or written holds up no other. What is left in the Inventory of the result could not be released.
+func Orphan(ctx context.Context, client *tenant.Client, owner inventory.Owner, listed inventory.Inventory, o Options) (Removed, error) {
+	o = o.defaulted()
+	removed := Removed{Inventory: listed}
+	rules := plan.Rules{Pruning: pruning.Policy{Orphan: true}}
+	in, err := observe.Cluster(ctx, client, observe.Request{Owner: owner, Previous: listed, Rules: rules, Keeping: true, Parallelism: o.Parallelism})
+	if err != nil {
+		return removed, err
+	}
+	for _, stage := range plan.Removal(in) {
+		removed.stage(ctx, client, owner, stage, o)
+		removed.Inventory = listed.Without(removed.Gone...)
+	}
+	return removed, ctx.Err()
 }
 
 // free removes the conversion from the CRDs of the inventory with a dead webhook,

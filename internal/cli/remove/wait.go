@@ -43,7 +43,7 @@ func AwaitGone(ctx context.Context, a *kit.App, x *kit.Explorer, o DeleteOptions
 func LeavingText(d *v1alpha1.BundleDeployment) string {
 	s := view.Summarize(d)
 	text := "the controller has not begun yet"
-	if s.Reason == v1alpha1.ReasonRemoving || s.Reason == v1alpha1.ReasonRemovalFailed {
+	if view.RemovalBlocked(d) != "" || s.Reason == v1alpha1.ReasonRemoving || s.Reason == v1alpha1.ReasonRemovalFailed {
 		text = view.OneLine(s.Message, 0)
 	}
 	if left := d.Status.Inventory; left != nil && left.Count > 0 {

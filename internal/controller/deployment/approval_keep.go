@@ -43,7 +43,7 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	if err != nil {
 		return nil, err
 	}
-	target, err := r.resolve.Accounts.Identify(ctx, as, approved)
+	target, err := r.resolve.Accounts.Identify(ctx, approved)
 	if err == nil && target != s.listed.Inventory.Target {
 		err = fmt.Errorf("the kubeconfig for which the executed plan was approved leads to another cluster now")
 	}

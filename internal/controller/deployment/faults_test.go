@@ -226,7 +226,7 @@ func TestF22AccountDeletedBeforeRemoval(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, published.Revision)
-	r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
+	r.deleteAccount(t, namespace)
 	r.startRemoval(t, key)
 	d := r.until(t, key, "the removal fails", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonAccountNotFound && !d.DeletionTimestamp.IsZero() &&
@@ -252,9 +252,13 @@ func TestF22WholeNamespaceDeleted(t *testing.T) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: far, namespace: " + elsewhere + "}\ndata: {value: one}")})
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, published.Revision)
-	// The ServiceAccount is deleted first, as may happen when the namespace is deleted.
-	r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
+	// The permissions go first, as may happen when the namespace is deleted.
+	r.deleteAccount(t, namespace)
 	r.delete(t, object("v1", "Namespace", "", namespace))
+	r.until(t, key, "the removal says when it is abandoned", func(d *v1alpha1.BundleDeployment) bool {
+		return strings.Contains(conditions.GetMessage(d, v1alpha1.RemovalBlockedCondition), "Nothing can be created in namespace "+namespace)
+	})
+	r.patch(t, object("satchel.dev/v1alpha1", "BundleDeployment", namespace, "app"), `{"metadata":{"annotations":{"satchel.dev/abandon":"now"}}}`)
 	r.eventually(t, t.Context(), "the deployment lets its namespace go", func(ctx context.Context) (bool, string) {
 		var d v1alpha1.BundleDeployment
 		err := r.admin.Get(ctx, key, &d)
@@ -265,7 +269,9 @@ func TestF22WholeNamespaceDeleted(t *testing.T) {
 	}
 	r.eventually(t, t.Context(), "an event names what is left", func(context.Context) (bool, string) {
 		all := strings.Join(r.events(t, "default", namespace), "\n")
-		return strings.Contains(all, "LeftBehind: ") && strings.Contains(all, "ConfigMap "+elsewhere+"/far") && !strings.Contains(all, "near"), all
+		_, listed, told := strings.Cut(all, "LeftBehind: ")
+		listed, _, _ = strings.Cut(listed, "it failed with")
+		return told && strings.Contains(listed, "ConfigMap "+elsewhere+"/far") && !strings.Contains(listed, "near"), all
 	})
 }
 

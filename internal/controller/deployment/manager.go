@@ -96,6 +96,9 @@ type Deps struct {
 	Remotely, RemotelyPerNamespace int
 	// RemoteTurn is how long one turn of a deployment to another cluster may take; 2 min if 0.
 	RemoteTurn time.Duration
+	// AbandonAfter is how long a removal may fail without its ServiceAccount before it is abandoned; abandon.Default if 0,
+	// for ever if negative.
+	AbandonAfter time.Duration
 	// Artifacts loads what sources publish.
 	Artifacts *loader.Loader
 	// Workers convert bundles and judge the upgrades of CRDs.
@@ -181,7 +184,7 @@ func NewReconciler(deps Deps) *Reconciler {
 // SetupWithManager registers the controller, running the given number of
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, trigger.StatusLost())
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, trigger.StatusLost(), trigger.AbandonDemanded())
 	if err := approval.Index(mgr); err != nil {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
 	}

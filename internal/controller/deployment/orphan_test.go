@@ -9,7 +9,6 @@ import (
 	"testing/fstest"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,10 +22,8 @@ import (
 func TestF41OrphanAlwaysEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	account := func(t *testing.T, namespace string) {
-		t.Helper()
-		r.delete(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "installer"}})
-	}
+	const unmarked = "LeftBehind: the removal was abandoned as spec.deletionPolicy is Orphan; 2 objects stay with their labels, as they could not be annotated as orphaned: " +
+		"ConfigMap NAMESPACE/a, ConfigMap NAMESPACE/b; it failed with: "
 	cases := map[string]struct {
 		hinder func(t *testing.T, namespace string)
 		// stuck is the message of the removal before it is set; goes tells whether objects are deleted with
@@ -35,13 +32,13 @@ func TestF41OrphanAlwaysEnds(t *testing.T) {
 		goes  bool
 		told  string
 	}{
-		"ServiceAccount gone": {account, "does not exist: create it", false, "LeftBehind: 2 objects are kept, and could not be annotated as orphaned (serviceaccount"},
+		"ServiceAccount gone": {r.deleteAccount, "/installer does not exist", false, unmarked},
 		"permissions gone": {
 			func(t *testing.T, namespace string) {
 				t.Helper()
 				r.delete(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-installer"}})
 			},
-			"is forbidden", false, "LeftBehind: 2 objects are kept, and could not be annotated as orphaned (",
+			"is forbidden", false, unmarked,
 		},
 		"finalizer of another controller": {
 			func(t *testing.T, namespace string) {

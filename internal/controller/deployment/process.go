@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/census"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/abandon"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
@@ -58,6 +59,8 @@ type Options struct {
 	PerNamespace int
 	// RemoteTurn is how long one turn of a deployment to another cluster may take.
 	RemoteTurn time.Duration
+	// AbandonAfter is how long a removal may fail without its ServiceAccount before it is abandoned; 0 for ever.
+	AbandonAfter time.Duration
 	// WatchLimit is how many watches of tenants' objects are open at once.
 	WatchLimit int
 	// Limits bound the artifacts.
@@ -89,6 +92,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"How many deployments of one namespace are reconciled at once, and never more than half of --concurrent, so that one tenant does not block others; 0 for any number.")
 	fs.DurationVar(&o.RemoteTurn, "remote-turn", budget.Default,
 		"How long one turn of a deployment with spec.kubeConfig may take. Then its worker is released, and the next turn continues; three turns in a row without a confirmed request of the other cluster are a failure.")
+	fs.DurationVar(&o.AbandonAfter, "abandon-after", abandon.Default,
+		"How long a removal may fail because its ServiceAccount is gone, or, while its namespace is being deleted, because another cluster does not answer. Then what is left is annotated as orphaned where that is possible, and listed in an event and in the log. 0 for ever.")
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
 		"How many watches of the objects of deployments are open at once, at most a quarter of them for one ServiceAccount; all other objects are compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
@@ -106,6 +111,9 @@ func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
 	if o.RemoteTurn < 0 || o.RemoteTurn > longestReconcile {
 		return nil, fmt.Errorf("--remote-turn is %s: it has to be between 0 and %s", o.RemoteTurn, longestReconcile)
+	}
+	if o.AbandonAfter < 0 {
+		return nil, fmt.Errorf("--abandon-after is %s: it has to be at least 0", o.AbandonAfter)
 	}
 	deps, err := o.collaborators(ctx, mgr)
 	if err != nil {
@@ -129,6 +137,9 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	}
 	deps.PerNamespace, deps.Concurrent = pipeline.TurnShare(o.PerNamespace, concurrent), concurrent
 	deps.RemoteTurn = o.RemoteTurn
+	if deps.AbandonAfter = o.AbandonAfter; o.AbandonAfter == 0 {
+		deps.AbandonAfter = -1
+	}
 	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)

@@ -335,7 +335,7 @@ func TestS7UnreachableClusterDoesNotAffectOthers(t *testing.T) {
 	}
 	r.startRemoval(t, key)
 	r.until(t, key, "the removal names the way out", func(d *v1alpha1.BundleDeployment) bool {
-		return strings.Contains(conditions.GetMessage(d, "Ready"), "if that cluster is gone for good, take the finalizer "+v1alpha1.Finalizer+" off")
+		return strings.Contains(conditions.GetMessage(d, "Ready"), "abandon it with the annotation "+v1alpha1.AbandonAnnotation+"=now")
 	})
 	if !r.get(t, aConfigMap(a.there, "a")) {
 		t.Error("the object is gone although its cluster does not answer")

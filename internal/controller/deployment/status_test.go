@@ -277,7 +277,7 @@ func TestAnotherClusterStalls(t *testing.T) {
 	}
 	r.startRemoval(t, key)
 	r.until(t, key, "the removal says how to get out", func(d *v1alpha1.BundleDeployment) bool {
-		return strings.Contains(conditions.GetMessage(d, "Ready"), "take the finalizer satchel.dev/finalizer off")
+		return strings.Contains(conditions.GetMessage(d, "Ready"), "annotate this one with satchel.dev/abandon=now")
 	})
 	if r.value(t, t.Context(), namespace, "a") != "one" || r.value(t, t.Context(), namespace, "b") != "one" {
 		t.Error("something was applied or pruned in the wrong cluster")

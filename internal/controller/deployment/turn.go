@@ -36,7 +36,7 @@ func (r *Reconciler) runSteps(ctx context.Context, s *state) error {
 	turn, cancel := r.beginTurn(ctx, s)
 	defer cancel()
 	err := pipeline.Run(turn, r.bind(declaredSteps()), s, r.Metrics.Observer(v1alpha1.BundleDeploymentKind, pipeline.PhaseReconciling))
-	return r.endTurn(turn, s, resolve.AsRemoteFailure(s.resolved.Access, s.Object, err))
+	return r.endTurn(turn, s, resolve.AsRemoteFailure(s.resolved.Access, err))
 }
 
 // endTurn distinguishes a turn that used up its budget from a failure. The first line that holds decides.

@@ -5,6 +5,7 @@ package pipeline
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -23,6 +24,19 @@ func SetCondition(object conditions.Setter, kind string, status metav1.Condition
 		Type: kind, Status: status, Reason: reason, Message: Shorten(visible.Escape(message), maxMessage),
 		ObservedGeneration: object.GetGeneration(),
 	})
+}
+
+// SetConditionSince is SetCondition for a condition that counts from a given time: its message may
+// change without moving its last transition.
+func SetConditionSince(object conditions.Setter, kind, reason, message string, since time.Time) {
+	SetCondition(object, kind, metav1.ConditionTrue, reason, message)
+	all := object.GetConditions()
+	for i := range all {
+		if all[i].Type == kind {
+			all[i].LastTransitionTime = StatusTime(since)
+		}
+	}
+	object.SetConditions(all)
 }
 
 // SetReady says that the desired state is applied and healthy.

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -33,18 +34,46 @@ type Accounts struct {
 // cluster, that ServiceAccount reads the kubeconfig, and the client is for that
 // cluster. If that fails, both clients are for this cluster.
 func (r Accounts) Find(ctx context.Context, d *v1alpha1.BundleDeployment) (stage.Access, error) {
+	if err := r.exists(ctx, d); err != nil {
+		return stage.Access{}, err
+	}
+	return r.impersonate(ctx, d)
+}
+
+// FindToRemove is Find for a removal: a ServiceAccount that does not exist any more is
+// impersonated all the same, with the permissions that bindings still give it, if the objects
+// were applied as this ServiceAccount. That is known from the proven record of the executed
+// plan; nil if there is none. Any other missing name, or another kubeconfig than the recorded
+// one, is refused: a change of the spec never leads to the permissions of another missing name.
+func (r Accounts) FindToRemove(ctx context.Context, d *v1alpha1.BundleDeployment, record *v1alpha1.ExecutedPlan) (stage.Access, error) {
+	missing := r.exists(ctx, d)
+	if missing != nil && (failure.Of(missing).Reason != v1alpha1.ReasonAccountNotFound || record == nil || len(approval.Elsewhere(record, &d.Spec)) > 0) {
+		return stage.Access{}, missing
+	}
+	access, err := r.impersonate(ctx, d)
+	access.Gone = missing != nil
+	return access, err
+}
+
+// exists returns an error if the deployment's ServiceAccount does not exist.
+func (r Accounts) exists(ctx context.Context, d *v1alpha1.BundleDeployment) error {
 	identity := tenant.Identity{Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName}
 	exists, err := r.Tenants.AccountExists(ctx, identity)
 	switch {
 	case err != nil && identity.Validate() != nil:
-		return stage.Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Stalled: true, Err: err}
+		return failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Stalled: true, Err: err}
 	case err != nil:
-		return stage.Access{}, err
+		return err
 	case !exists:
-		return stage.Access{}, failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Err: fmt.Errorf(
+		return failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Err: fmt.Errorf(
 			"serviceaccount %s/%s does not exist: create it, or correct spec.serviceAccountName", identity.Namespace, identity.ServiceAccount)}
 	}
-	local, err := r.Tenants.Client(identity)
+	return nil
+}
+
+// impersonate makes the clients.
+func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment) (stage.Access, error) {
+	local, err := r.Tenants.Client(tenant.Identity{Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName})
 	if err != nil {
 		return stage.Access{}, err
 	}
@@ -111,14 +140,14 @@ func kubeconfig(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDep
 }
 
 // Identify returns the ID of the cluster that the client of a deployment reaches.
-func (r Accounts) Identify(ctx context.Context, d *v1alpha1.BundleDeployment, a stage.Access) (string, error) {
+func (r Accounts) Identify(ctx context.Context, a stage.Access) (string, error) {
 	own, err := r.Tenants.Target(ctx)
 	if err != nil || a.Remote == "" {
 		return own, err
 	}
 	there, err := a.Client.Target(ctx)
 	if err != nil {
-		return "", remoteFailure(a, d, err)
+		return "", remoteFailure(a, err)
 	}
 	if there == own && !r.OwnCluster {
 		return "", failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf(
@@ -134,14 +163,14 @@ func (r Accounts) Identify(ctx context.Context, d *v1alpha1.BundleDeployment, a 
 //	no answer                                   ClusterUnreachable
 //	unauthenticated, or not permitted to impersonate or to get the cluster's ID   ClusterDenied
 //	any other answer                            ClusterUnreachable
-func remoteFailure(a stage.Access, d *v1alpha1.BundleDeployment, err error) error {
+func remoteFailure(a stage.Access, err error) error {
 	id := a.Client.Identity()
 	var unreachable *connection.UnreachableError
 	switch {
 	case fetch.ReasonOf(err) == fetch.Refused && errors.As(err, &unreachable):
 		return failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf("%s: %w", a.Remote, unreachable)}
 	case errors.As(err, &unreachable):
-		return failure.Error{Reason: v1alpha1.ReasonClusterUnreachable, Err: fmt.Errorf("%s: %w%s", a.Remote, unreachable, goneForGood(d))}
+		return failure.Error{Reason: v1alpha1.ReasonClusterUnreachable, Err: fmt.Errorf("%s: %w", a.Remote, unreachable)}
 	case apierrors.IsUnauthorized(err):
 		return failure.Error{Reason: v1alpha1.ReasonClusterDenied, Err: fmt.Errorf(
 			"%s: the API server %s does not accept the credentials: renew them", a.Remote, id.Host)}
@@ -150,14 +179,6 @@ func remoteFailure(a stage.Access, d *v1alpha1.BundleDeployment, err error) erro
 			"%s: %s has to be allowed to get the namespace kube-system there, which identifies the cluster%s: %w", a.Remote, id, orImpersonate(a), err)}
 	}
 	return failure.Error{Reason: v1alpha1.ReasonClusterUnreachable, Err: fmt.Errorf("%s: the API server %s: %w", a.Remote, id.Host, err)}
-}
-
-// goneForGood says what to do about a removal when its cluster is gone for good.
-func goneForGood(d *v1alpha1.BundleDeployment) string {
-	if d.DeletionTimestamp.IsZero() {
-		return ""
-	}
-	return "; if that cluster is gone for good, " + WayOut(d)
 }
 
 func orImpersonate(a stage.Access) string {
@@ -169,12 +190,12 @@ func orImpersonate(a stage.Access) string {
 
 // AsRemoteFailure reports a step that failed because a remote cluster did not answer as
 // unreachable.
-func AsRemoteFailure(a stage.Access, d *v1alpha1.BundleDeployment, err error) error {
+func AsRemoteFailure(a stage.Access, err error) error {
 	var unreachable *connection.UnreachableError
 	var known failure.Error
 	var failed *pipeline.StepError
 	if a.Remote != "" && errors.As(err, &failed) && !errors.As(err, &known) && errors.As(err, &unreachable) {
-		return &pipeline.StepError{Step: failed.Step, Err: remoteFailure(a, d, err)}
+		return &pipeline.StepError{Step: failed.Step, Err: remoteFailure(a, err)}
 	}
 	return err
 }
@@ -184,5 +205,5 @@ func WayOut(d *v1alpha1.BundleDeployment) string {
 	if d.DeletionTimestamp.IsZero() {
 		return "create another BundleDeployment"
 	}
-	return "take the finalizer " + v1alpha1.Finalizer + " off this one"
+	return "annotate this one with " + v1alpha1.AbandonAnnotation + "=now"
 }

@@ -27,10 +27,19 @@ func (st *Stage) FindAccount(ctx context.Context, in *Input) (pipeline.Outcome, 
 	return pipeline.Continue, nil
 }
 
+// FindAccountToRemove is FindAccount for a removal: see Accounts.FindToRemove.
+func (st *Stage) FindAccountToRemove(ctx context.Context, in *Input) (pipeline.Outcome, error) {
+	var err error
+	if in.Resolved.Access, err = st.Accounts.FindToRemove(ctx, in.Object, st.Approvals.Proven(in.Object)); err != nil {
+		return pipeline.Stop, err
+	}
+	return pipeline.Continue, nil
+}
+
 // Target reads the inventory and checks that its objects are in the current target
 // cluster.
 func (st *Stage) Target(ctx context.Context, in *Input) (pipeline.Outcome, error) {
-	current, err := st.Accounts.Identify(ctx, in.Object, in.Resolved.Access)
+	current, err := st.Accounts.Identify(ctx, in.Resolved.Access)
 	if err != nil {
 		return pipeline.Stop, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxcd/pkg/runtime/conditions"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/abandon"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
@@ -297,19 +298,14 @@ func Announce(in *Input) {
 	}
 }
 
-// ReportRemoval sets the conditions of an unfinished removal.
-func ReportRemoval(in *Input, err error) {
+// ReportRemoval sets the conditions of an unfinished removal. If it cannot go on, the wait says why and until when.
+func ReportRemoval(in *Input, wait *abandon.Wait, err error) {
 	markHandled(in.Object)
+	if in.Delivered.Cut != stage.CutIdle { // which says nothing about what is missing
+		conditions.Delete(in.Object, v1alpha1.RemovalBlockedCondition)
+	}
 	if err != nil {
-		f := failure.Of(err)
-		if f.Reason == v1alpha1.ReasonFailed {
-			f.Reason = v1alpha1.ReasonRemovalFailed
-		}
-		say := pipeline.SetRetrying
-		if f.Stalled {
-			say = pipeline.SetStalled
-		}
-		say(in.Object, f.Reason, fmt.Sprintf("removing %d objects: %s", in.Listed.Inventory.Len(), f.Error()))
+		reportFailedRemoval(in.Object, in.Listed.Inventory.Len(), wait, failure.Of(err))
 		return
 	}
 	for _, waits := range []string{in.Delivered.Hooks.Waits, in.Delivered.WaitsFor} {
@@ -319,6 +315,27 @@ func ReportRemoval(in *Input, err error) {
 		}
 	}
 	pipeline.SetProgressing(in.Object, v1alpha1.ReasonRemoving, "waiting until these are gone: "+pipeline.JoinNames(in.Delivered.Removed.Waiting))
+}
+
+// reportFailedRemoval sets the conditions of a removal that failed with so many objects left.
+func reportFailedRemoval(d *v1alpha1.BundleDeployment, left int, wait *abandon.Wait, f failure.Error) {
+	message := fmt.Sprintf("removing %d objects: %s", left, f.Error())
+	if f.Reason == v1alpha1.ReasonFailed {
+		f.Reason = v1alpha1.ReasonRemovalFailed
+	}
+	if wait != nil {
+		pipeline.SetConditionSince(d, v1alpha1.RemovalBlockedCondition, wait.Reason, wait.Message, wait.Since)
+		message += "\n" + wait.Message
+		if wait.Reason == v1alpha1.ReasonAccountNotFound { // which is why objects cannot be removed
+			f.Reason = wait.Reason
+			message = fmt.Sprintf("removing %d objects: %s\n%s", left, wait.Message, f.Error())
+		}
+	}
+	if f.Stalled {
+		pipeline.SetStalled(d, f.Reason, message)
+		return
+	}
+	pipeline.SetRetrying(d, f.Reason, message)
 }
 
 // MarkSuspended updates the status of a suspended deployment.

@@ -3,14 +3,19 @@
 package stage
 
 import (
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/removal"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 )
 
 // Delivered is what was written: the result of the steps repair, and hooks to apply, of prune, and of
@@ -106,4 +111,14 @@ func (p *HookProgress) In(inventoried inventory.Inventory) inventory.Inventory {
 		}
 	}
 	return inventoried.Without(without...).With(with...)
+}
+
+// IsTransient tells that a failed removal may succeed without any change: the API server was busy or
+// restarting.
+func (d *Delivered) IsTransient(err error) bool {
+	if d.Removed != nil && len(d.Removed.Denied) > 0 {
+		return !slices.ContainsFunc(d.Removed.Denied, func(e *objecterror.Error) bool { return !e.Transient() })
+	}
+	f := failure.Of(err)
+	return f.Reason == v1alpha1.ReasonFailed && !f.Stalled && !apierrors.IsForbidden(err)
 }

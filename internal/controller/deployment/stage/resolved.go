@@ -46,6 +46,8 @@ type Access struct {
 	Client *tenant.Client
 	Local  *tenant.Client // impersonates the ServiceAccount on this cluster, also if Client is for another one
 	Remote string         // the Secret with the kubeconfig of Client, as shown in messages; empty on this cluster
+	// Gone: the ServiceAccount on this cluster does not exist any more. Only a removal has such clients.
+	Gone bool
 }
 
 // Origin is where the content of a deployment comes from.

@@ -35,6 +35,15 @@ func StatusLost() predicate.Predicate {
 	}}
 }
 
+// AbandonDemanded passes updates that abandon the removal of a deployment: its annotation does not
+// change the generation.
+func AbandonDemanded() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld != nil && e.ObjectNew != nil && e.ObjectNew.GetDeletionTimestamp() != nil &&
+			e.ObjectOld.GetAnnotations()[v1alpha1.AbandonAnnotation] != e.ObjectNew.GetAnnotations()[v1alpha1.AbandonAnnotation]
+	}}
+}
+
 // SourceChanged passes creation and deletion of a source, and changes of its artifact,
 // origin revision, trust and readiness.
 func SourceChanged() predicate.Predicate {

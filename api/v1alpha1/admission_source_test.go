@@ -39,9 +39,9 @@ func TestBundleSourceAdmission(t *testing.T) {
 		"secret of another namespace": {
 			reason: "no reference names a namespace", spec: "sources: [{configMap: {name: a, namespace: b}}]", want: `BundleSource in version "v1alpha1" cannot be handled as a BundleSource: strict decoding error: unknown field "spec.sources[0].configMap.namespace"`,
 		},
-		"no kind of source": {reason: "one kind has to be chosen", spec: "sources: [{destination: a}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap upload] must be set"},
+		"no kind of source": {reason: "one kind has to be chosen", spec: "sources: [{destination: a}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http helm configMap upload] must be set"},
 		"two kinds of source": {
-			reason: "and only one", spec: "sources: [{image: {ref: a}, configMap: {name: a}}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http configMap upload] must be set",
+			reason: "and only one", spec: "sources: [{image: {ref: a}, configMap: {name: a}}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http helm configMap upload] must be set",
 		},
 		"configMap":          {reason: "small bundles live in the cluster", spec: "sources: [{configMap: {name: a}}]"},
 		"nameless configMap": {reason: "a reference has a name", spec: `sources: [{configMap: {name: ""}}]`, want: `spec.sources[0].configMap.name: Invalid value: "": spec.sources[0].configMap.name in body should be at least 1 chars long`},
@@ -100,6 +100,9 @@ func TestM22References(t *testing.T) {
 		return "sources: [{git: {repository: https://example.org/r.git, " + fields + "}}]"
 	}
 	url := func(fields string) string { return "sources: [{http: {" + fields + "}}]" }
+	chart := func(fields string) string {
+		return "sources: [{helm: {repository: https://example.org/charts, chart: app, " + fields + "}}]"
+	}
 	commit, sum := strings.Repeat("c", 40), strings.Repeat("e", 64)
 	checkAdmission(t, "BundleSource", map[string]admitted{
 		"digest":            {reason: "a pinned image", spec: image("ref: example.org/bundle@sha256:" + sum)},
@@ -143,33 +146,65 @@ func TestM22References(t *testing.T) {
 			want: `spec.sources[0].http.verify.signatureURL: Invalid value: "https://example.org/b.sig?api-key=x": ` + credentialInURL,
 		},
 		"M29 signed URL": {reason: "good for one object and for a while", spec: url(`url: "https://example.org/b.tgz?X-Amz-Security-Token=x&X-Amz-Signature=y&tokens=3"`)},
-		"md5":            {reason: "broken", spec: url("url: https://example.org/b.tgz, digest: md5:" + sum[:32]), want: `spec.sources[0].http.digest: Invalid value: "md5:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
-		"short digest":   {reason: "half a pin is none", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum[:63]), want: `spec.sources[0].http.digest: Invalid value: "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
+		"chart":          {reason: "the newest version", spec: chart("")},
+		"chart range":    {reason: "the newest in the range", spec: chart(`version: ">=1.2 <2", secretRef: {name: a}, passCredentials: true`)},
+		"pinned chart":   {reason: "never moves", spec: chart("version: v1.2.3-rc.1+b.2, digest: sha256:" + sum)},
+		"digest of a range": {
+			reason: "a digest is that of one archive", spec: chart("version: 1.x, digest: sha256:" + sum),
+			want: "spec.sources[0].helm: Invalid value: a digest is that of one archive: set version to an exact version such as 1.2.3, or remove the digest",
+		},
+		"digest of the newest": {
+			reason: "a digest is that of one archive", spec: chart("digest: sha256:" + sum),
+			want: "spec.sources[0].helm: Invalid value: a digest is that of one archive: set version to an exact version such as 1.2.3, or remove the digest",
+		},
+		"nothing to pass": {
+			reason: "a field without effect", spec: chart("passCredentials: true"), want: "spec.sources[0].helm: Invalid value: passCredentials has no effect without secretRef",
+		},
+		"registry": {
+			reason: "it has no index", spec: "sources: [{helm: {repository: oci://ghcr.io/org, chart: app}}]",
+			want: `spec.sources[0].helm.repository: Invalid value: "oci://ghcr.io/org": a registry has no index: use image with ref: HOST/PATH/CHART, and semver for a range, instead of helm`,
+		},
+		"chart password": {
+			reason: "secrets do not belong into URLs", spec: "sources: [{helm: {repository: https://u:p@example.org, chart: app}}]",
+			want: `spec.sources[0].helm.repository: Invalid value: "https://u:p@example.org": must be a URL that begins with https:// (or http://) and holds neither user name nor password`,
+		},
+		"M29 chart token": {
+			reason: "every reader of the source would have it", spec: `sources: [{helm: {repository: "https://example.org/?token=x", chart: app}}]`,
+			want: `spec.sources[0].helm.repository: Invalid value: "https://example.org/?token=x": ` + credentialInURL,
+		},
+		"chart path": {
+			reason: "a name", spec: "sources: [{helm: {repository: https://example.org, chart: stable/app}}]",
+			want: `spec.sources[0].helm.chart: Invalid value: "stable/app": must be the name of a chart such as podinfo: letters, digits, '.', '_' and '-'`,
+		},
+		"no chart":     {reason: "a repository has several", spec: "sources: [{helm: {repository: https://example.org}}]", want: "spec.sources[0].helm.chart: Required value"},
+		"md5":          {reason: "broken", spec: url("url: https://example.org/b.tgz, digest: md5:" + sum[:32]), want: `spec.sources[0].http.digest: Invalid value: "md5:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
+		"short digest": {reason: "half a pin is none", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum[:63]), want: `spec.sources[0].http.digest: Invalid value: "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
 	})
 }
 
 // T23: the sources of one object name at most 20 distinct Secrets, in any of their fields.
 func TestT23SecretsOfOneObject(t *testing.T) {
 	const refused = "the sources may name at most 20 distinct Secrets: use one Secret for several sources, or divide the sources among several BundleSources"
-	// sources are 14 images, a repository and an archive, with a reference to a Secret in each field that there is. The names
+	// sources are 13 images, a repository, an archive and a chart, with a reference to a Secret in each field that there is. The names
 	// repeat after so many.
 	sources := func(distinct int) string {
 		var text strings.Builder
 		name := 0
 		next := func() string { name++; return fmt.Sprintf("{name: s%d}", name%distinct) }
 		text.WriteString("sources:")
-		for i := range 14 {
+		for i := range 13 {
 			fmt.Fprintf(&text, "\n- {destination: d%d, image: {ref: example.org/a, secretRef: %s, certSecretRef: %s, proxySecretRef: %s, verify: {provider: cosign, secretRef: %s, trustedRootSecretRef: %s}}}",
 				i, next(), next(), next(), next(), next())
 		}
 		fmt.Fprintf(&text, "\n- {destination: g, git: {repository: https://example.org/r.git, secretRef: %s, proxySecretRef: %s, verify: {secretRef: %s}}}", next(), next(), next())
 		fmt.Fprintf(&text, "\n- {destination: h, http: {url: https://example.org/a.tgz, secretRef: %s, certSecretRef: %s, proxySecretRef: %s, verify: {signatureURL: https://example.org/a.sig, secretRef: %s, trustedRootSecretRef: %s}}}",
 			next(), next(), next(), next(), next())
+		fmt.Fprintf(&text, "\n- {destination: i, helm: {repository: https://example.org/charts, chart: app, secretRef: %s, certSecretRef: %s, proxySecretRef: %s}}", next(), next(), next())
 		return text.String()
 	}
 	indented := func(text string) string { return strings.ReplaceAll("\n"+text, "\n", "\n  ") }
 	checkAdmission(t, "BundleSource", map[string]admitted{
-		"one":  {reason: "78 references to one Secret", spec: sources(1)},
+		"one":  {reason: "76 references to one Secret", spec: sources(1)},
 		"20":   {reason: "each is referred to several times", spec: sources(20)},
 		"21":   {reason: "the admission policy has no budget for it", spec: sources(21), want: "spec.sources: Invalid value: " + refused},
 		"many": {reason: "all references differ", spec: sources(1000), want: "spec.sources: Invalid value: " + refused},

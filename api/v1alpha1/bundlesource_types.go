@@ -65,14 +65,14 @@ type BundleSourceSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.size() == 1 || self.all(a, has(a.destination) && a.destination != '' && self.exists_one(b, has(b.destination) && b.destination == a.destination) && !self.exists(b, has(b.destination) && b.destination.startsWith(a.destination + '/')))",message="with several sources each needs a destination of its own, and none may lie within another"
-	// +kubebuilder:validation:XValidation:rule="[(self.map(s, s.?image.?secretRef.?name.orValue('')) + self.map(s, s.?image.?certSecretRef.?name.orValue('')) + self.map(s, s.?image.?proxySecretRef.?name.orValue('')) + self.map(s, s.?image.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?image.?verify.?trustedRootSecretRef.?name.orValue('')) + self.map(s, s.?git.?secretRef.?name.orValue('')) + self.map(s, s.?git.?proxySecretRef.?name.orValue('')) + self.map(s, s.?git.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?http.?secretRef.?name.orValue('')) + self.map(s, s.?http.?certSecretRef.?name.orValue('')) + self.map(s, s.?http.?proxySecretRef.?name.orValue('')) + self.map(s, s.?http.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?http.?verify.?trustedRootSecretRef.?name.orValue(''))).filter(n, n != '')].map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).all(l, l.size() == 0)",message="the sources may name at most 20 distinct Secrets: use one Secret for several sources, or divide the sources among several BundleSources"
+	// +kubebuilder:validation:XValidation:rule="[(self.map(s, s.?image.?secretRef.?name.orValue('')) + self.map(s, s.?image.?certSecretRef.?name.orValue('')) + self.map(s, s.?image.?proxySecretRef.?name.orValue('')) + self.map(s, s.?image.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?image.?verify.?trustedRootSecretRef.?name.orValue('')) + self.map(s, s.?git.?secretRef.?name.orValue('')) + self.map(s, s.?git.?proxySecretRef.?name.orValue('')) + self.map(s, s.?git.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?http.?secretRef.?name.orValue('')) + self.map(s, s.?http.?certSecretRef.?name.orValue('')) + self.map(s, s.?http.?proxySecretRef.?name.orValue('')) + self.map(s, s.?http.?verify.?secretRef.?name.orValue('')) + self.map(s, s.?http.?verify.?trustedRootSecretRef.?name.orValue('')) + self.map(s, s.?helm.?secretRef.?name.orValue('')) + self.map(s, s.?helm.?certSecretRef.?name.orValue('')) + self.map(s, s.?helm.?proxySecretRef.?name.orValue(''))).filter(n, n != '')].map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).map(l, l.filter(n, n != l[0])).all(l, l.size() == 0)",message="the sources may name at most 20 distinct Secrets: use one Secret for several sources, or divide the sources among several BundleSources"
 	Sources []Source `json:"sources"`
 }
 
-// Source is one place from which files come: exactly one of image, git, http,
+// Source is one place from which files come: exactly one of image, git, http, helm,
 // configMap and upload.
 //
-// +kubebuilder:validation:ExactlyOneOf=image;git;http;configMap;upload
+// +kubebuilder:validation:ExactlyOneOf=image;git;http;helm;configMap;upload
 type Source struct {
 	// Destination is the folder of the artifact that receives the files of this
 	// source; without it, or when it is empty, its root.
@@ -92,6 +92,11 @@ type Source struct {
 	// HTTP takes the files of an archive.
 	// +optional
 	HTTP *HTTPSource `json:"http,omitempty"`
+
+	// Helm takes the files of a chart in a Helm repository, which has an index. Charts
+	// in a registry (oci://) are taken with image.
+	// +optional
+	Helm *HelmSource `json:"helm,omitempty"`
 
 	// ConfigMap takes the keys of a ConfigMap in this namespace as files: for
 	// small bundles kept in the cluster itself.
@@ -398,6 +403,70 @@ type HTTPSource struct {
 	Verify *ArchiveVerification `json:"verify,omitempty"`
 }
 
+// HelmSource is a chart in a Helm repository: in one that helm repo add takes, with an
+// index.yaml. Its files are in a folder with the name of the chart, as in the chart's
+// archive. Provenance files (.prov) are not verified.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.digest) || (has(self.version) && self.version.matches('^v?[0-9]+([.][0-9]+){0,2}(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$'))",message="a digest is that of one archive: set version to an exact version such as 1.2.3, or remove the digest"
+// +kubebuilder:validation:XValidation:rule="!has(self.passCredentials) || !self.passCredentials || has(self.secretRef)",message="passCredentials has no effect without secretRef"
+type HelmSource struct {
+	// Repository is the URL of the repository, without index.yaml. Plain http is accepted
+	// only for hosts that the source controller's --insecure-hosts flag lists.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('oci://')",message="a registry has no index: use image with ref: HOST/PATH/CHART, and semver for a range, instead of helm"
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('oci://') || self.matches('^https?://[^[:space:]/?#@]+([/?][^[:space:]#]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, where every reader of this object sees it: put it into a Secret and name that in secretRef"
+	Repository string `json:"repository"`
+
+	// Chart is the name of the chart in the index.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=250
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be the name of a chart such as podinfo: letters, digits, '.', '_' and '-'"
+	Chart string `json:"chart"`
+
+	// Version is an exact version such as 1.2.3, or a range such as ">=1.2 <2", of which
+	// the newest version is taken. Without it the newest version of the chart is taken.
+	// Prereleases count only where the range names one. The index is looked at again
+	// every interval: a version that was replaced in it is fetched again.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Version string `json:"version,omitempty"`
+
+	// Digest that the chart's archive must have, whatever the index says: sha256:,
+	// sha384: or sha512: and the hash in hexadecimal. It needs an exact version, and
+	// with it the repository is not polled.
+	// +optional
+	// +kubebuilder:validation:MaxLength=135
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(sha256:[A-Fa-f0-9]{64}|sha384:[A-Fa-f0-9]{96}|sha512:[A-Fa-f0-9]{128})$')",message="must be sha256:, sha384: or sha512: and the whole hash in hexadecimal"
+	Digest string `json:"digest,omitempty"`
+
+	// SecretRef names a Secret that logs in to the server of the repository, and to no
+	// other unless passCredentials is set: username and password, or bearerToken.
+	// +optional
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+
+	// PassCredentials sends the login to the server of the chart's archive as well, if the
+	// index names another one than that of the repository. The author of the index
+	// decides then which server gets it.
+	// +optional
+	PassCredentials bool `json:"passCredentials,omitempty"`
+
+	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside
+	// the system's, or tls.crt and tls.key, a certificate that is shown to the server
+	// of the repository, or both.
+	// +optional
+	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
+
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
+	// and username and password where the proxy wants them. Environment variables
+	// are ignored.
+	// +optional
+	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
+}
+
 // ArchiveVerification says where the signature of an archive is, and which signatures
 // are accepted.
 //
@@ -501,7 +570,8 @@ type ResolvedSource struct {
 	// +kubebuilder:default=""
 	Destination string `json:"destination"`
 
-	// Reference in words: a tag, a branch; empty when the spec names a digest.
+	// Reference in words: a tag, a branch, the version of a chart; empty when the spec
+	// names a digest.
 	// +optional
 	Reference string `json:"reference,omitempty"`
 
@@ -510,8 +580,9 @@ type ResolvedSource struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// Validator is how an HTTP server names this version of the archive (its ETag
-	// or Last-Modified), by which the next poll learns that nothing changed.
+	// Validator is how an HTTP server names this version of the archive, or of the
+	// index of a Helm repository (its ETag or Last-Modified), by which the next poll
+	// learns that nothing changed.
 	// +optional
 	Validator string `json:"validator,omitempty"`
 

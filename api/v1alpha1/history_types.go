@@ -26,12 +26,20 @@ type RevisionOrigin struct {
 	// +optional
 	URL string `json:"url,omitempty"`
 
+	// Helm is the URL of a Helm repository.
+	// +optional
+	Helm string `json:"helm,omitempty"`
+
+	// Chart is the name of the chart in the Helm repository.
+	// +optional
+	Chart string `json:"chart,omitempty"`
+
 	// ConfigMap is the name of a ConfigMap. What it held then is not kept anywhere.
 	// +optional
 	ConfigMap string `json:"configMap,omitempty"`
 
-	// Reference is the tag, branch or other name that was resolved; empty where the
-	// source named a digest or commit itself.
+	// Reference is the tag, branch, version of a chart or other name that was resolved;
+	// empty where the source named a digest or commit itself.
 	// +optional
 	Reference string `json:"reference,omitempty"`
 

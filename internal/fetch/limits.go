@@ -26,6 +26,8 @@ type Limits struct {
 	Redirects int
 	// GitRefs bounds the references that a Git server advertises.
 	GitRefs int
+	// HelmIndexBytes bounds the index of a Helm repository, uncompressed.
+	HelmIndexBytes int64
 }
 
 // DefaultLimits returns the limits that hold without flags.
@@ -41,6 +43,7 @@ func DefaultLimits() Limits {
 		Layers:         128,
 		Redirects:      5,
 		GitRefs:        100_000,
+		HelmIndexBytes: 64 << 20,
 	}
 }
 
@@ -77,4 +80,6 @@ func (l *Limits) BindTransferFlags(fs *pflag.FlagSet) {
 		"Most redirects that one request follows.")
 	fs.IntVar(&l.GitRefs, "max-git-refs", l.GitRefs,
 		"Most branches, tags and other references that a Git server may advertise.")
+	fs.Int64Var(&l.HelmIndexBytes, "max-helm-index-bytes", l.HelmIndexBytes,
+		"Most bytes that the index of a Helm repository may have, uncompressed.")
 }

@@ -18,10 +18,10 @@ func TestLimitFlags(t *testing.T) {
 		"Content": {"who loads artifacts gets no flag without effect", (*Limits).BindContentFlags, []string{
 			"max-depth", "max-entries", "max-extracted-bytes", "max-file-bytes", "max-path-bytes"}},
 		"Transfer": {"what only upstreams are asked for", (*Limits).BindTransferFlags, []string{
-			"max-download-bytes", "max-git-pack-bytes", "max-git-refs", "max-layers", "max-redirects"}},
+			"max-download-bytes", "max-git-pack-bytes", "max-git-refs", "max-helm-index-bytes", "max-layers", "max-redirects"}},
 		"All": {"each limit has a flag", (*Limits).BindFlags, []string{
 			"max-depth", "max-download-bytes", "max-entries", "max-extracted-bytes", "max-file-bytes", "max-git-pack-bytes",
-			"max-git-refs", "max-layers", "max-path-bytes", "max-redirects"}},
+			"max-git-refs", "max-helm-index-bytes", "max-layers", "max-path-bytes", "max-redirects"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,12 +13,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/configmap"
 	"github.com/satchel-dev/satchel/internal/fetch/git"
+	"github.com/satchel-dev/satchel/internal/fetch/helm"
 	"github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
-func (a *Adapters) fetcher(ctx context.Context, source v1alpha1.Source) (fetch.Fetcher, error) {
+func (a *Adapters) fetcher(ctx context.Context, source v1alpha1.Source, previous fetch.Resolved) (fetch.Fetcher, error) {
 	switch {
 	case source.Image != nil:
 		return a.imageFetcher(ctx, source.Image)
@@ -26,12 +27,14 @@ func (a *Adapters) fetcher(ctx context.Context, source v1alpha1.Source) (fetch.F
 		return a.gitFetcher(ctx, source.Git)
 	case source.HTTP != nil:
 		return a.httpFetcher(ctx, source.HTTP)
+	case source.Helm != nil:
+		return a.helmFetcher(ctx, source.Helm, previous)
 	case source.ConfigMap != nil:
 		return configMapFetcher(ctx, a.secrets, source.ConfigMap.Name)
 	case source.Upload != nil:
 		return uploaded{source.Upload.Digest}, nil
 	}
-	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http, configMap and upload: add exactly one", source.Destination)
+	return nil, fetch.Errorf(fetch.Refused, "the source at destination %q names none of image, git, http, helm, configMap and upload: add exactly one", source.Destination)
 }
 
 func (a *Adapters) gitFetcher(ctx context.Context, spec *v1alpha1.GitSource) (fetch.Fetcher, error) {
@@ -190,6 +193,24 @@ func (a *Adapters) httpFetcher(ctx context.Context, spec *v1alpha1.HTTPSource) (
 		o.Verify = measuredArchives{verify, a.observe}
 	}
 	return http.New(o)
+}
+
+func (a *Adapters) helmFetcher(ctx context.Context, spec *v1alpha1.HelmSource, previous fetch.Resolved) (fetch.Fetcher, error) {
+	o := helm.Options{
+		Repository: spec.Repository, Chart: spec.Chart, Version: spec.Version, Digest: spec.Digest, PassCredentials: spec.PassCredentials,
+		Client: a.http, Limits: a.options.Limits, Previous: previous,
+	}
+	parsed, err := fetch.ParseURL(spec.Repository)
+	if err != nil {
+		return nil, fetch.Describe(err, "Helm repository")
+	}
+	if o.Login, err = credentials.Login(ctx, a.secrets, spec.SecretRef); err != nil {
+		return nil, err
+	}
+	if o.Client, err = a.client(ctx, parsed.Host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
+		return nil, err
+	}
+	return helm.New(o)
 }
 
 // client returns the client of a source: the shared one, or its own if the source has

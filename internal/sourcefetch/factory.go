@@ -68,9 +68,10 @@ func (a *Adapters) Close() {
 }
 
 // Fetcher builds the adapter of one source of the spec, which is measured. The policy of
-// the HTTP client decides which addresses it may reach, and whether over plain HTTP.
-func (a *Adapters) Fetcher(ctx context.Context, source v1alpha1.Source) (fetch.Fetcher, error) {
-	fetcher, err := a.fetcher(ctx, source)
+// the HTTP client decides which addresses it may reach, and whether over plain HTTP. Previous
+// is what the same source was resolved to before; the zero value if that is not known.
+func (a *Adapters) Fetcher(ctx context.Context, source v1alpha1.Source, previous fetch.Resolved) (fetch.Fetcher, error) {
+	fetcher, err := a.fetcher(ctx, source, previous)
 	if err != nil {
 		return nil, err
 	}

@@ -17,12 +17,21 @@ func Upstream(s v1alpha1.Source) string {
 		return "git " + s.Git.Repository + gitRef(s.Git.Ref)
 	case s.HTTP != nil:
 		return "archive " + s.HTTP.URL
+	case s.Helm != nil:
+		return "chart " + s.Helm.Chart + " of " + s.Helm.Repository + chartVersion(s.Helm.Version)
 	case s.ConfigMap != nil:
 		return "ConfigMap " + s.ConfigMap.Name
 	case s.Upload != nil:
 		return "upload " + s.Upload.Digest[:min(len(s.Upload.Digest), len("sha256:")+12)]
 	}
 	return "unknown source"
+}
+
+func chartVersion(version string) string {
+	if version == "" {
+		return ""
+	}
+	return " at version " + version
 }
 
 func gitRef(r *v1alpha1.GitRef) string {
@@ -50,6 +59,8 @@ func IsPinned(s v1alpha1.Source) bool {
 		return s.Git.Ref != nil && s.Git.Ref.Commit != ""
 	case s.HTTP != nil:
 		return s.HTTP.Digest != ""
+	case s.Helm != nil:
+		return s.Helm.Digest != ""
 	case s.Upload != nil:
 		return true
 	}

@@ -114,7 +114,7 @@ var importRules = []importRule{{
 	from:   []string{"./internal/controller/deployment/..."},
 	not: []string{
 		"./internal/controller/source/...", "./internal/sourcefetch/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
-		"./internal/fetch/http/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
+		"./internal/fetch/http/...", "./internal/fetch/helm/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
 		"./internal/artifact/storage/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
 	},
 }, {

@@ -32,8 +32,15 @@ type Bundle struct {
 	Resolved fetch.Resolved // what an image was
 }
 
-// OpenBundle reads a folder of the disk, or else an image. What exists on the disk wins.
+// OpenBundle reads a folder of the disk, or else an image. What exists on the disk wins. With a Helm repository it reads a chart of
+// that.
 func OpenBundle(ctx context.Context, a *kit.App, what string, o OpenOptions) (*Bundle, error) {
+	if err := o.CheckRepository(); err != nil {
+		return nil, err
+	}
+	if o.HelmRepository != "" {
+		return openChart(ctx, a, what, o)
+	}
 	info, err := os.Stat(what)
 	switch {
 	case err == nil && info.IsDir():

@@ -28,6 +28,9 @@ type OpenOptions struct {
 	Insecure     bool   // an image's registry speaks plain HTTP
 	Key          string // file of the public key that has to have signed an image
 
+	HelmRepository string // the bundle is a chart of it; "" for a folder or an image
+	ChartVersion   string // of that chart, or a range
+
 	// Limits are those of the manifests; see LimitFlags.
 	Limits convert.Limits
 }
@@ -55,7 +58,8 @@ func Flags(a *kit.App, cmd *cobra.Command, o *OpenOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Path, "path", "", "Folder inside the folder or image that holds the bundle.")
 	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
-	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
+	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry, or with a Helm repository at an http:// URL.")
+	RepositoryFlags(cmd, o)
 	a.EnumFlag(cmd, &o.Format, "format", "", "Format of the bundle; detected when left out.",
 		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))
 	LimitFlags(cmd, &o.Limits)
@@ -95,6 +99,8 @@ func NameFlag(cmd *cobra.Command, o *ConversionOptions) {
 func (o *ConversionOptions) OneBundle(cmd *cobra.Command, args []string) (string, error) {
 	declared := len(o.Manifests) > 0
 	switch {
+	case len(args) == 0 && o.HelmRepository != "":
+		return "", kit.UsageError(cmd, "--helm-repository needs the name of a chart")
 	case len(args) == 0 && declared:
 		return "", o.check(cmd)
 	case len(args) != 1:

@@ -57,6 +57,9 @@ func pinPart(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1a
 		return part, pinGit(part.Git, origin)
 	case part.HTTP != nil && origin.URL != "":
 		part.HTTP.URL, part.HTTP.Digest = origin.URL, origin.Digest
+	case part.Helm != nil && origin.Helm != "":
+		part.Helm.Repository, part.Helm.Chart = origin.Helm, origin.Chart
+		part.Helm.Version, part.Helm.Digest = origin.Reference, origin.Digest
 	case part.ConfigMap != nil && origin.ConfigMap != "":
 		return part, sameConfigMap(part, origin, current)
 	case part.Upload != nil && isUpload(origin):
@@ -69,7 +72,7 @@ func pinPart(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1a
 
 // isUpload tells whether a revision was uploaded: it has a digest and no origin.
 func isUpload(o v1alpha1.RevisionOrigin) bool {
-	return o.Image == "" && o.Git == "" && o.URL == "" && o.ConfigMap == "" && o.Digest != ""
+	return o.Image == "" && o.Git == "" && o.URL == "" && o.Helm == "" && o.ConfigMap == "" && o.Digest != ""
 }
 
 // imageAt is the image by its digest; the tag that it had is only kept for people.
@@ -115,6 +118,8 @@ func originText(o v1alpha1.RevisionOrigin) string {
 		return "git " + view.Inline(o.Git+at)
 	case o.URL != "":
 		return "archive " + view.Inline(o.URL+at)
+	case o.Helm != "":
+		return "chart " + view.Inline(o.Chart+" "+o.Reference+" of "+o.Helm+at)
 	case isUpload(o):
 		return "upload" + view.Inline(at)
 	}

@@ -93,7 +93,7 @@ func resolveParts(ctx context.Context, a *kit.App, adapters *sourcefetch.Adapter
 		what := describeSource(&source)
 		fmt.Fprintf(a.Streams.ErrOut, "Fetching %s.\n", view.Inline(what))
 		part := fetch.Part{Destination: source.Destination}
-		if part.Fetcher, err = adapters.Fetcher(ctx, source); err == nil {
+		if part.Fetcher, err = adapters.Fetcher(ctx, source, fetch.Resolved{}); err == nil {
 			part.Resolved, err = part.Fetcher.Resolve(ctx)
 		}
 		if err != nil {
@@ -116,6 +116,8 @@ func describeSource(source *v1alpha1.Source) string {
 		return "the Git repository " + withoutUser(source.Git.Repository)
 	case source.HTTP != nil:
 		return "the archive " + withoutUser(source.HTTP.URL)
+	case source.Helm != nil:
+		return "the chart " + source.Helm.Chart + " of " + withoutUser(source.Helm.Repository)
 	case source.ConfigMap != nil:
 		return "the ConfigMap " + source.ConfigMap.Name
 	}
@@ -149,6 +151,8 @@ func plainHosts(spec *v1alpha1.BundleSourceSpec) []string {
 			add(source.Git.Repository)
 		case source.HTTP != nil:
 			add(source.HTTP.URL)
+		case source.Helm != nil:
+			add(source.Helm.Repository)
 		}
 	}
 	return hosts

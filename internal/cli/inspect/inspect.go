@@ -25,13 +25,13 @@ func Command(a *kit.App) *cobra.Command {
 		format printer.Output
 	)
 	cmd := &cobra.Command{
-		Use:     "inspect PATH|IMAGE | inspect -f FILE [PATH|IMAGE]",
+		Use:     "inspect PATH|IMAGE|CHART | inspect -f FILE [PATH|IMAGE]",
 		GroupID: kit.GroupPreview,
 		Short:   "Show what a bundle is, what it installs and what it may do",
-		Long: `Reads a bundle from a folder or from an image and shows what it is: package, version and channels, install modes,
-objects by kind, CustomResourceDefinitions, webhooks, the permissions of its ServiceAccounts, the images it runs, and what
-it requires of the cluster. Of a chart it shows name, version, app version, subcharts, whether there is a schema for its
-values, and its hooks. No cluster is needed.
+		Long: `Reads a bundle from a folder, from an image or, with --helm-repository, from a Helm repository, and shows what it is:
+package, version and channels, install modes, objects by kind, CustomResourceDefinitions, webhooks, the permissions of its
+ServiceAccounts, the images it runs, and what it requires of the cluster. Of a chart it shows name, version, app version,
+subcharts, whether there is a schema for its values, and its hooks. No cluster is needed.
 
 Permissions that can be used to gain further ones have an exclamation mark and the reason, such as reading the Secrets of
 all namespaces, or granting permissions. They come first. Of each list a hundred entries are shown, and how many more
@@ -49,6 +49,9 @@ satchel inspect ./bundle
 
 # What may this operator do in the cluster?
 satchel inspect quay.io/org/operator-bundle:v1.2.3
+
+# A chart of a Helm repository
+satchel inspect ingress --helm-repository https://charts.example.org/stable --chart-version 4.x
 
 # The images, for a mirror
 satchel inspect ./bundle -o json | jq -r '.images[].image'

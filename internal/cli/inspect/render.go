@@ -25,16 +25,11 @@ type renderOptions struct {
 	hooks bool
 }
 
-// RenderCommand returns the command render.
-func RenderCommand(a *kit.App) *cobra.Command {
-	var o renderOptions
-	cmd := &cobra.Command{
-		Use:     "render PATH|IMAGE --install-namespace NS | render -f FILE [PATH|IMAGE]",
-		GroupID: kit.GroupPreview,
-		Short:   "Print the manifests that a bundle installs, without a cluster",
-		Long: `Reads a bundle from a folder or from an image and prints the manifests that a BundleDeployment would apply, as a YAML
+// renderHelp is the help of the command render.
+const renderHelp = `Reads a bundle from a folder or from an image and prints the manifests that a BundleDeployment would apply, as a YAML
 stream in a stable order. No cluster is needed. A path that exists on the disk is read as a folder; anything else is an
-image. Standard error has everything else: what was read, warnings, and, when the bundle is refused, all problems at once.
+image, or with --helm-repository the name of a chart. Standard error has everything else: what was read, warnings, and,
+when the bundle is refused, all problems at once.
 
 --config takes a file with the contents of spec.registryV1 of the BundleDeployment, such as:
 
@@ -56,7 +51,16 @@ they have no login gets your own, as with docker pull.
 Hooks come after the objects, each with a comment that says when it runs. The controller runs them at these events only,
 so use --hooks=false for what you apply yourself.
 
-` + kit.ExitCodes,
+`
+
+// RenderCommand returns the command render.
+func RenderCommand(a *kit.App) *cobra.Command {
+	var o renderOptions
+	cmd := &cobra.Command{
+		Use:     "render PATH|IMAGE|CHART --install-namespace NS | render -f FILE [PATH|IMAGE]",
+		GroupID: kit.GroupPreview,
+		Short:   "Print the manifests that a bundle installs, without a cluster",
+		Long:    renderHelp + kit.ExitCodes,
 		Example: a.Example(`
 # What would this folder install?
 satchel render ./bundle --install-namespace demo
@@ -76,6 +80,9 @@ satchel render quay.io/org/operator-bundle:v1.2.3 --install-namespace operators 
 
 # A chart, with values
 satchel render ./chart --install-namespace shop --release-name shop --values prod.yaml --set image.tag=v2
+
+# A chart of a Helm repository
+satchel render ingress --helm-repository https://charts.example.org/stable --install-namespace shop
 
 # From a registry on this machine, without TLS
 satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),

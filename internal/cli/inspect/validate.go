@@ -79,7 +79,7 @@ Exit codes:
 func ValidateCommand(a *kit.App) *cobra.Command {
 	var o validateOptions
 	cmd := &cobra.Command{
-		Use:     "validate PATH|IMAGE | validate -f FILE [PATH|IMAGE]",
+		Use:     "validate PATH|IMAGE|CHART | validate -f FILE [PATH|IMAGE]",
 		GroupID: kit.GroupPreview,
 		Short:   "Report all problems of a bundle, and possible improvements",
 		Long:    validateHelp,

@@ -80,7 +80,7 @@ spec.createNamespace, which would need permissions in all namespaces.
 func Command(a *kit.App) *cobra.Command {
 	var o Options
 	cmd := &cobra.Command{
-		Use:     "rbac NAME | rbac -f FILE [PATH|IMAGE] | rbac PATH|IMAGE --install-namespace NS",
+		Use:     "rbac NAME | rbac -f FILE [PATH|IMAGE] | rbac PATH|IMAGE|CHART --install-namespace NS",
 		GroupID: kit.GroupPreview,
 		Short:   "Print the RBAC that a ServiceAccount needs to install, upgrade and remove a bundle",
 		Long:    rbacHelp + kit.ExitCodes,
@@ -114,7 +114,7 @@ satchel rbac my-operator -n platform --missing | kubectl apply -f -`),
 			case o.missing:
 				return kit.UsageError(cmd, "--missing needs the name of a BundleDeployment")
 			case len(args) != 1:
-				return kit.UsageError(cmd, "rbac needs a BundleDeployment, a folder or an image, got %s", kit.Given(args))
+				return kit.UsageError(cmd, "rbac needs a BundleDeployment, a folder, an image or a chart, got %s", kit.Given(args))
 			case o.InstallNamespace == "":
 				return kit.UsageError(cmd, "for a folder or an image, rbac needs --install-namespace, the namespace of objects that name none")
 			}
@@ -171,8 +171,10 @@ func rbac(ctx context.Context, a *kit.App, o Options, what string) error {
 	o.Named = o.Deployment != ""
 	o.Deployment = cmp.Or(o.Deployment, result.Package.Name, BaseName(what))
 	var earlier []convert.Result
+	former := o.ConversionOptions
+	former.HelmRepository, former.ChartVersion = "", ""
 	for _, version := range o.upgradeFrom {
-		before, err := bundle.ConvertBundle(ctx, a, o.ConversionOptions, version)
+		before, err := bundle.ConvertBundle(ctx, a, former, version)
 		if err != nil {
 			return fmt.Errorf("reading the version to upgrade from, %s: %w", view.Printable(version), err)
 		}

@@ -42,14 +42,8 @@ type uploadOptions struct {
 	address         string
 }
 
-// Command returns the command run.
-func Command(a *kit.App) *cobra.Command {
-	var o runOptions
-	cmd := &cobra.Command{
-		Use:     "run NAME PATH|IMAGE | run -f FILE [PATH|IMAGE]",
-		GroupID: kit.GroupAuthor,
-		Short:   "Run a bundle from a folder, or an image, on the cluster",
-		Long: `Uploads a folder to the cluster without a registry, installs it, and shows the progress until it is Ready. Run it again
+// runHelp is the help of the command run.
+const runHelp = `Uploads a folder to the cluster without a registry, installs it, and shows the progress until it is Ready. Run it again
 after each change; unchanged content is neither sent nor written.
 
     1. packs the folder as the controllers would see it, and checks it by their limits. What .satchelignore in the folder
@@ -64,15 +58,25 @@ after each change; unchanged content is neither sent nor written.
 -f takes the manifest of a BundleDeployment, which gives the name and the spec, and validates it by the CRD. Its source is
 used, unless a folder or an image is given in its place. The Secrets and ConfigMaps that it refers to have to exist.
 
-An image is fetched by the source controller, in steps 3 and 5. All objects are labelled with satchel.dev/run, and the
-command cleanup removes them; objects of that name that run did not create are not changed.
+An image, or with --helm-repository a chart, is fetched by the source controller, in steps 3 and 5. All objects are
+labelled with satchel.dev/run, and the command cleanup removes them; objects of that name that run did not create are
+not changed.
 
 Exit codes:
 
     0    it is Ready (with --wait=false: it was written; with --dry-run: it was printed)
     1    it is not Ready within --timeout, or needs user action
     2    failed: wrong use, a refused bundle, no access
-    130  interrupted by Ctrl-C (the controllers go on; with --cleanup: it was removed)`,
+    130  interrupted by Ctrl-C (the controllers go on; with --cleanup: it was removed)`
+
+// Command returns the command run.
+func Command(a *kit.App) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:     "run NAME PATH|IMAGE|CHART | run -f FILE [PATH|IMAGE]",
+		GroupID: kit.GroupAuthor,
+		Short:   "Run a bundle from a folder, an image or a Helm repository on the cluster",
+		Long:    runHelp,
 		Example: a.Example(`
 # Try what you are working on, with the ServiceAccount "installer"
 satchel run greeter ./bundle
@@ -87,7 +91,10 @@ satchel run greeter ./bundle --create-service-account --cleanup
 satchel run -f deploy/greeter.yaml ./bundle
 
 # An image from a registry
-satchel run greeter quay.io/org/greeter-bundle:v1.2.3`),
+satchel run greeter quay.io/org/greeter-bundle:v1.2.3
+
+# A chart of a Helm repository
+satchel run ingress ingress --helm-repository https://charts.example.org/stable --chart-version 4.x`),
 		ValidArgsFunction: func(arg0 *cobra.Command, args []string, arg2 string) ([]string, cobra.ShellCompDirective) {
 			return completeRun(a, arg0, args, arg2)
 		},
@@ -111,7 +118,7 @@ func runFlags(a *kit.App, cmd *cobra.Command, o *runOptions) {
 	manifests.Flag(cmd, &o.manifests, "Its name and spec are used; flags take precedence.")
 	flags.StringVar(&o.account, "service-account", "", `ServiceAccount that installs the bundle; without it: that of -f, or "installer".`)
 	flags.BoolVar(&o.createAccount, "create-service-account", false, "Create the ServiceAccount, with the least permissions that the bundle needs.")
-	flags.StringVar(&o.pullSecret, "pull-secret", "", "Secret of the namespace with the login to the registry of an image.")
+	flags.StringVar(&o.pullSecret, "pull-secret", "", "Secret of the namespace with the login to the registry of an image, or to the Helm repository.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long everything may take.")
 	flags.BoolVar(&o.wait, "wait", true, "Wait until it is Ready.")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Only print what would be written.")
@@ -130,12 +137,14 @@ func (o *uploadOptions) flags(a *kit.App, cmd *cobra.Command) {
 // check reads the arguments.
 func (o *runOptions) check(cmd *cobra.Command, args []string) error {
 	switch {
+	case len(args) == 0 && o.HelmRepository != "":
+		return kit.UsageError(cmd, "--helm-repository needs the name of a chart")
 	case len(o.manifests) > 0 && len(args) <= 1:
 		o.what = strings.Join(args, "")
 	case len(o.manifests) > 0:
 		return kit.UsageError(cmd, "with -f, run takes one folder or image in place of the source, or none, got %s", kit.Given(args))
 	case len(args) != 2:
-		return kit.UsageError(cmd, "run needs a name and one folder or image, got %s", kit.Given(args))
+		return kit.UsageError(cmd, "run needs a name and one folder, image or chart, got %s", kit.Given(args))
 	default:
 		o.name, o.what = args[0], args[1]
 		if wrong := validation.IsDNS1123Label(o.name); len(wrong) > 0 {

@@ -55,7 +55,7 @@ func (r *run) object(k kit.Kind, spec map[string]any) *unstructured.Unstructured
 	return r.labelled(o)
 }
 
-// source is the BundleSource: the content of the folder by its digest, the image, or what the manifest of -f says.
+// source is the BundleSource: the content of the folder by its digest, the chart, the image, or what the manifest of -f says.
 func (r *run) source() (*unstructured.Unstructured, error) {
 	part := map[string]any{}
 	switch {
@@ -67,6 +67,17 @@ func (r *run) source() (*unstructured.Unstructured, error) {
 		return r.object(kit.Sources, fields), nil
 	case r.snapshot != nil:
 		part["upload"] = map[string]any{"digest": r.snapshot.Digest}
+		return r.object(kit.Sources, map[string]any{"sources": []any{part}}), nil
+	}
+	if r.options.HelmRepository != "" {
+		chart := map[string]any{"repository": r.options.HelmRepository, "chart": r.options.what}
+		if r.options.ChartVersion != "" {
+			chart["version"] = r.options.ChartVersion
+		}
+		if r.options.pullSecret != "" {
+			chart["secretRef"] = map[string]any{"name": r.options.pullSecret}
+		}
+		part["helm"] = chart
 		return r.object(kit.Sources, map[string]any{"sources": []any{part}}), nil
 	}
 	image := map[string]any{"ref": r.options.what}

@@ -31,8 +31,8 @@ type run struct {
 	*kit.Explorer
 
 	options  runOptions
-	snapshot *upload.Snapshot // nil for an image
-	opened   *bundle.Bundle   // the folder; nil for an image
+	snapshot *upload.Snapshot // nil for an image or a chart
+	opened   *bundle.Bundle   // the folder; nil for an image or a chart
 	wrote    bool             // there may be something to remove
 
 	installed *unstructured.Unstructured // the BundleDeployment
@@ -100,8 +100,11 @@ func (r *run) all(ctx context.Context) error {
 	return r.awaitReady(ctx)
 }
 
-// pack takes a snapshot of the folder. An image is left to the source controller.
+// pack takes a snapshot of the folder. An image or a chart is left to the source controller.
 func (r *run) pack(ctx context.Context) error {
+	if err := r.options.CheckRepository(); err != nil || r.options.HelmRepository != "" {
+		return err
+	}
 	what := r.options.what
 	if r.declaredSource != nil {
 		return nil

@@ -135,6 +135,8 @@ func upstreamBefore(o v1alpha1.RevisionOrigin) string {
 		return "git " + o.Git
 	case o.URL != "":
 		return "archive " + o.URL
+	case o.Helm != "":
+		return "chart " + o.Chart + " of " + o.Helm
 	}
 	return "ConfigMap " + o.ConfigMap
 }

@@ -23,7 +23,7 @@ import (
 // signatureRequired says that the namespace requires signatures, and that the source does not for these parts.
 func signatureRequired(namespace string, parts []string) error {
 	return failure.SignatureRequired(fmt.Errorf("namespace %s has the label %s=%s, and no signature is required of %s: set verify there, or install from another namespace; "+
-		"a configMap or upload has no signature",
+		"a Helm repository, configMap or upload has no signature",
 		namespace, v1alpha1.RequireSignaturesLabel, v1alpha1.RequireSignatures, strings.Join(parts, ", ")))
 }
 

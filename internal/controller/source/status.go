@@ -46,10 +46,23 @@ func setArtifact(s *state) {
 			status.Resolved[i].Trust, status.Resolved[i].VerifiedBy = again.trust, again.by
 		}
 	}
+	if s.published != nil && s.resolved == nil && !s.moved {
+		renewValidators(s)
+	}
 	if s.resolved == nil || s.published == nil {
 		return
 	}
 	status.SourcesDigest, status.Resolved = effective.SourcesDigest(&s.object.Spec), s.resolvedSources()
+}
+
+// renewValidators records how the upstreams name content that is the same as before: the index of a Helm repository changes
+// with every chart in it.
+func renewValidators(s *state) {
+	for _, part := range s.parts {
+		if recorded := s.recorded(part.Destination); recorded != nil && part.Resolved.Validator != "" {
+			recorded.Validator = part.Resolved.Validator
+		}
+	}
 }
 
 func setArtifactInStorage(s *state) {

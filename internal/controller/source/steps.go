@@ -78,13 +78,13 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (pipeline.Outcome, e
 }
 
 func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.Source) (fetch.Part, bool, error) {
-	fetcher, err := s.adapters.Fetcher(ctx, source)
+	previous, known := s.previous(source.Destination)
+	fetcher, err := s.adapters.Fetcher(ctx, source, previous)
 	if err != nil {
 		return fetch.Part{}, false, err
 	}
 	part, trust := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, s.trust(source)
 	s.trusts = append(s.trusts, trust)
-	previous, known := s.previous(source.Destination)
 	again := !known || !s.sameTrust(source.Destination, trust)
 	if known && s.object.Spec.Immutable {
 		part.Resolved = previous

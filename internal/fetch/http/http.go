@@ -346,7 +346,7 @@ func validatorOf(header http.Header) validator {
 	tag, modified := header.Get("ETag"), header.Get("Last-Modified")
 	v := validator{text: tag, strong: tag != ""}
 	if tag == "" || strings.HasPrefix(tag, "W/") {
-		v.text, v.strong = strings.TrimSpace(tag+" "+modified), isSettled(modified, header.Get("Date"))
+		v.text, v.strong = strings.TrimSpace(tag+" "+modified), Settled(modified, header.Get("Date"))
 	}
 	if len(v.text) > maxValidator {
 		v.text = fetch.SHA256([]byte(v.text)).String()
@@ -354,9 +354,9 @@ func validatorOf(header http.Header) validator {
 	return v
 }
 
-// isSettled tells whether a modification date is so much older than the date of the answer that no later modification
+// Settled tells whether a modification date is so much older than the date of the answer that no later modification
 // can have the same one.
-func isSettled(modified, answered string) bool {
+func Settled(modified, answered string) bool {
 	from, err := http.ParseTime(modified)
 	if err != nil {
 		return false

@@ -49,6 +49,8 @@ func transportSecrets(source v1alpha1.Source) (certificates, proxy *v1alpha1.Loc
 		return source.Git.SecretRef, source.Git.ProxySecretRef
 	case source.HTTP != nil:
 		return source.HTTP.CertSecretRef, source.HTTP.ProxySecretRef
+	case source.Helm != nil:
+		return source.Helm.CertSecretRef, source.Helm.ProxySecretRef
 	}
 	return nil, nil
 }

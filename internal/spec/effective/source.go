@@ -70,6 +70,9 @@ func SecretNames(spec *v1alpha1.BundleSourceSpec) []string {
 				add(http.Verify.SecretRef, http.Verify.TrustedRootSecretRef)
 			}
 		}
+		if helm := spec.Sources[i].Helm; helm != nil {
+			add(helm.SecretRef, helm.CertSecretRef, helm.ProxySecretRef)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -92,6 +95,8 @@ func Identified(source *v1alpha1.Source) bool {
 		return source.Git.Ref != nil && source.Git.Ref.Commit != ""
 	case source.HTTP != nil:
 		return source.HTTP.Digest != ""
+	case source.Helm != nil:
+		return source.Helm.Digest != ""
 	}
 	return source.Upload != nil
 }
@@ -128,6 +133,8 @@ func KindOf(source *v1alpha1.Source) string {
 		return "git"
 	case source.HTTP != nil:
 		return "http"
+	case source.Helm != nil:
+		return "helm"
 	case source.ConfigMap != nil:
 		return "configMap"
 	default:

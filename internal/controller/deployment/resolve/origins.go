@@ -39,6 +39,8 @@ func originOfPart(part v1alpha1.Source, r v1alpha1.ResolvedSource) v1alpha1.Revi
 		o.Git, o.Directory = part.Git.Repository, part.Git.Directory
 	case part.HTTP != nil:
 		o.URL = part.HTTP.URL
+	case part.Helm != nil:
+		o.Helm, o.Chart = part.Helm.Repository, part.Helm.Chart
 	case part.ConfigMap != nil:
 		o.ConfigMap = part.ConfigMap.Name
 	}

@@ -142,7 +142,7 @@ func boundOrigins(history []v1alpha1.RevisionRecord) {
 	room := mostOrigins
 	for i := range history {
 		for _, o := range history[i].Sources {
-			room -= len(o.Destination) + len(o.Image) + len(o.Git) + len(o.Directory) + len(o.URL) + len(o.ConfigMap) + len(o.Reference) + len(o.Digest)
+			room -= len(o.Destination) + len(o.Image) + len(o.Git) + len(o.Directory) + len(o.URL) + len(o.Helm) + len(o.Chart) + len(o.ConfigMap) + len(o.Reference) + len(o.Digest)
 		}
 		if room < 0 {
 			history[i].Sources = nil

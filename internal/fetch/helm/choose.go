@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/versions"
+)
+
+const (
+	// maxVersions bounds the versions of one chart.
+	maxVersions = versions.MaxCompared
+	// maxVersion bounds the text of a version; a longer one is not considered.
+	maxVersion = 128
+	// maxNamed bounds the versions and charts that a message names.
+	maxNamed = 3
+)
+
+// entry is one version of a chart, as the index says.
+type entry struct {
+	version string
+	digest  string
+	urls    []string
+}
+
+// identity is the digest of the archive, with its algorithm. The index has it without one, which stands for SHA-256; "" if it
+// has none.
+func (e *entry) identity() (string, error) {
+	text := e.digest
+	if text == "" {
+		return "", nil
+	}
+	if !strings.Contains(text, ":") {
+		text = "sha256:" + text
+	}
+	digest, err := fetch.ParseDigest(text)
+	if err != nil {
+		return "", fetch.Errorf(fetch.InvalidContent, "version %s in the index: %w", e.version, err)
+	}
+	return digest.String(), nil
+}
+
+// chooser looks at the entries of an index, of which it keeps the best one, and what an error names.
+type chooser struct {
+	chart string
+	exact string // the version as it was asked for
+
+	newest  versions.Newest
+	best    *entry // that of newest
+	equal   *entry // the first that has exactly the version
+	seen    []*semver.Version
+	entries int // of the chart
+
+	charts  int
+	found   bool // the chart
+	similar []string
+}
+
+// look takes a version of the chart into account. As for Helm, an entry with exactly the text that was asked for comes before
+// every other one, and what is no version is not considered.
+func (c *chooser) look(e entry) error {
+	if c.entries++; c.entries > maxVersions {
+		return fetch.Errorf(fetch.LimitExceeded, "the chart has more than %d versions", maxVersions)
+	}
+	if len(e.version) > maxVersion {
+		return nil
+	}
+	version, err := semver.NewVersion(e.version)
+	if err != nil {
+		return nil //nolint:nilerr // such an entry is not considered
+	}
+	c.seen = append(c.seen, version)
+	if e.version == c.exact && c.equal == nil {
+		c.equal = &e
+	}
+	if c.newest.Look(e.version, version) {
+		c.best = &e
+	}
+	return nil
+}
+
+// begin takes the name of a chart into account, and tells whether it is the one.
+func (c *chooser) begin(chart string) bool {
+	c.charts++
+	if chart == c.chart {
+		c.found = true
+		return true
+	}
+	if len(c.similar) < maxNamed && isSimilar(chart, c.chart) {
+		c.similar = append(c.similar, chart)
+	}
+	return false
+}
+
+// isSimilar tells whether one name contains the other.
+func isSimilar(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	return a != "" && b != "" && len(a) <= maxVersion && (strings.Contains(a, b) || strings.Contains(b, a))
+}
+
+// choice is the entry that is taken.
+func (c *chooser) choice() (*entry, error) {
+	switch {
+	case c.equal != nil:
+		return c.equal, nil
+	case c.best != nil:
+		return c.best, nil
+	case !c.found && len(c.similar) > 0:
+		return nil, fetch.Errorf(fetch.NotFound, "the index has no such chart: similar names in it are %s", quoted(c.similar))
+	case !c.found:
+		return nil, fetch.Errorf(fetch.NotFound, "the index has no such chart, and %d others", c.charts)
+	case len(c.seen) == 0:
+		return nil, fetch.Errorf(fetch.NotFound, "the index has no version of the chart")
+	}
+	near, what := c.nearest()
+	hint := ""
+	if slices.ContainsFunc(near, func(v *semver.Version) bool { return v.Prerelease() != "" }) {
+		hint = "; prereleases count only where the range names one, such as >=1.0.0-0"
+	}
+	names := make([]string, 0, len(near))
+	for _, version := range near {
+		names = append(names, version.Original())
+	}
+	return nil, fetch.Errorf(fetch.NotFound, "the index has no version %s of the chart: the %s of its %d versions are %s%s",
+		fetch.Quote(c.newest.String()), what, len(c.seen), strings.Join(names, ", "), hint)
+}
+
+// nearest are the versions around the one that was asked for, or the newest if it was a range.
+func (c *chooser) nearest() (near []*semver.Version, what string) {
+	slices.SortStableFunc(c.seen, func(a, b *semver.Version) int { return cmp.Or(b.Compare(a), cmp.Compare(b.Original(), a.Original())) })
+	wanted, err := semver.NewVersion(c.newest.String())
+	if err != nil {
+		return c.seen[:min(len(c.seen), maxNamed)], "newest"
+	}
+	below := slices.IndexFunc(c.seen, func(v *semver.Version) bool { return v.LessThan(wanted) })
+	if below < 0 {
+		below = len(c.seen)
+	}
+	from := max(0, below-maxNamed+1)
+	return c.seen[from:min(len(c.seen), from+maxNamed)], "nearest"
+}
+
+func quoted(names []string) string {
+	shown := make([]string, 0, len(names))
+	for _, name := range names {
+		shown = append(shown, fetch.Quote(name))
+	}
+	return strings.Join(shown, ", ")
+}

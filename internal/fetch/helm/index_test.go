@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/versions"
+)
+
+// chosen reads an index for the newest version of a chart.
+func chosen(t testing.TB, index, chart string) (*entry, *chooser, error) {
+	t.Helper()
+	anything, err := versions.Parse("*-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &chooser{chart: chart, newest: versions.Newest{Range: anything}}
+	if err := readEntries(strings.NewReader(index), c); err != nil {
+		return nil, c, err
+	}
+	found, err := c.choice()
+	return found, c, err
+}
+
+// All the styles in which tools write an index are read.
+func TestStyles(t *testing.T) {
+	want := &entry{version: "1.2.0", digest: "abc", urls: []string{"https://example.org/app-1.2.0.tgz"}}
+	for name, index := range map[string]string{
+		"helm":           "apiVersion: v1\nentries:\n  app:\n  - digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
+		"indented lists": "---\napiVersion: v1\nentries:\n    app:\n        - digest: abc\n          urls:\n              - https://example.org/app-1.2.0.tgz\n          version: 1.2.0\n",
+		"quotes":         "'apiVersion': v1\n\"entries\":\n  'app':\n  - \"digest\": 'abc'\n    urls: [\"https://example.org/app-1.2.0.tgz\"]\n    version: \"1.2.0\"\n",
+		"comments":       "# of an index\n%YAML 1.2\n--- # here\nentries: # charts\n\n  # the app\n  app: # versions\n  - # the newest\n    digest: abc # SHA-256\n    urls:\n    # where\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
+		"dash alone":     "entries:\n  app:\n  -\n    digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
+		"windows":        "\ufeffentries:\r\n  app:\r\n  - digest: abc\r\n    urls:\r\n    - https://example.org/app-1.2.0.tgz\r\n    version: 1.2.0\r\n",
+		"no last end":    "entries:\n  app:\n  - digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0",
+		"dependencies": "entries:\n  app:\n  - dependencies:\n    - name: redis\n      version: 9.9.9\n      urls: []\n    digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n" +
+			"    version: 1.2.0\n    annotations:\n      version: 8.0.0\n      text: |\n        version: 7.0.0\n        - version: 6.0.0\n",
+		"other charts": "entries:\n  aaa:\n  - version: 9.0.0\n    description: |\n      entries:\n        app:\n        - version: 5.0.0\n  app:\n  - version: 1.2.0\n    digest: abc\n    urls: [https://example.org/app-1.2.0.tgz]\n" +
+			"  zzz:\n  - version: 9.0.0\n",
+		"long line":    "entries:\n  app:\n  - icon: data:image/png;base64," + strings.Repeat("A", 100_000) + "\n    version: 1.2.0\n    digest: abc\n    urls: [https://example.org/app-1.2.0.tgz]\n",
+		"folded":       "entries:\n  app:\n  - version: >-\n      1.2.0\n    digest:\n      abc\n    urls:\n    - >-\n      https://example.org/app-1.2.0.tgz\n",
+		"json":         `{"apiVersion":"v1","x":[1,{"entries":{}}],"entries":{"aaa":[{"version":"9.0.0"}],"app":[{"version":"1.2.0","digest":"abc","urls":["https://example.org/app-1.2.0.tgz"]}],"b":[]}}`,
+		"json in YAML": " \n{\"entries\": {\"app\": [{\"version\": \"1.2.0\", \"digest\": \"abc\", \"urls\": [\"https://example.org/app-1.2.0.tgz\"]}]}}\n",
+	} {
+		got, _, err := chosen(t, index, "app")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// What the reader does not know is refused, with the line.
+func TestMalformedIndexes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		index  string
+		reason fetch.Reason
+		says   string
+	}{
+		"flow":         {"entries: {app: [{version: 1.0.0}]}\n", fetch.InvalidContent, "line 1: values in brackets"},
+		"flow chart":   {"entries:\n  app: [{version: 1.0.0}]\n", fetch.InvalidContent, "line 2: values in brackets"},
+		"flow entry":   {"entries:\n  app:\n  - {version: 1.0.0}\n", fetch.InvalidContent, "line 3: values in brackets"},
+		"anchor":       {"entries:\n  app: &a\n  - version: 1.0.0\n", fetch.InvalidContent, "line 2: values in brackets, tags, anchors"},
+		"alias":        {"entries:\n  other: &a\n  - version: 1.0.0\n  app: *a\n", fetch.InvalidContent, "line 4: values in brackets, tags, anchors"},
+		"alias inside": {"entries:\n  app:\n  - version: &v 1.0.0\n    digest: *v\n    urls: []\n", fetch.InvalidContent, "digest is malformed"},
+		"complex key":  {"entries:\n  ? [a]\n  : b\n", fetch.InvalidContent, "line 2: values in brackets"},
+		"no mapping":   {"entries:\n  app:\n  - 1.0.0\n", fetch.InvalidContent, "line 3: it has no key"},
+		"list":         {"- a\n- b\n", fetch.InvalidContent, "line 1: a list where"},
+		"text":         {"Not found\n", fetch.InvalidContent, "line 1: it has no key"},
+		"outdented":    {"entries:\n   other:\n   - version: 1\n  app:\n", fetch.InvalidContent, "line 4: it is indented less"},
+		"in entry":     {"entries:\n  app:\n  -   digest: abc\n    version: 1.0.0\n", fetch.InvalidContent, "line 4: it is indented less"},
+		"bad version":  {"entries:\n  app:\n  - version: [1]\n", fetch.InvalidContent, "version is malformed"},
+		"large entry":  {"entries:\n  app:\n  - urls:\n" + strings.Repeat("    - https://example.org/app.tgz\n", 1000), fetch.LimitExceeded, "have more than 16384 bytes"},
+		"many urls":    {"entries:\n  app:\n  - urls: [" + strings.Repeat("a,", 40) + "a]\n", fetch.InvalidContent, "urls is malformed"},
+		"long url":     {"entries:\n  app:\n  - urls: [" + strings.Repeat("a", 40_000) + "]\n", fetch.LimitExceeded, "line 3"},
+		"cut json":     {`{"entries":{"app":[{"version":"1.0.0"}`, fetch.InvalidContent, "not valid JSON"},
+		"json types":   {`{"entries":{"app":[{"version":1}]}}`, fetch.InvalidContent, "not valid JSON"},
+		"json list":    {`{"entries":[]}`, fetch.InvalidContent, "{ was expected"},
+		"json value":   {`{"entries":{"aaa":"` + strings.Repeat("a", 5<<20) + `"}}`, fetch.LimitExceeded, "one of its values has more than"},
+		"json urls":    {`{"entries":{"app":[{"urls":["a"` + strings.Repeat(`,"a"`, 40) + `]}]}}`, fetch.LimitExceeded, "more than 32 URLs"},
+	} {
+		_, _, err := chosen(t, tc.index, "app")
+		if fetch.ReasonOf(err) != tc.reason || !strings.Contains(fmt.Sprint(err), tc.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// More versions of the chart than are compared are refused before the index has ended; as many of another chart do not matter.
+func TestManyVersions(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("entries:\n  app:\n")
+	for i := range maxVersions + 1 {
+		fmt.Fprintf(&text, "  - version: 1.0.%d\n", i)
+	}
+	if _, _, err := chosen(t, text.String(), "app"); fetch.ReasonOf(err) != fetch.LimitExceeded || !strings.Contains(err.Error(), "more than 20000 versions") {
+		t.Errorf("%v", err)
+	}
+	text.WriteString("  small:\n  - version: 1.0.0\n")
+	if got, _, err := chosen(t, text.String(), "small"); err != nil || got.version != "1.0.0" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// The reader finds what the whole library finds, in indexes that encoders write, with texts that look like YAML.
+func TestSameAsLibrary(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible
+	for range 200 {
+		whole := randomIndex(random)
+		indexes := map[string]string{"sigs": encoded(t, kyaml.Marshal, whole), "yaml": encoded(t, yaml.Marshal, whole), "json": encoded(t, json.Marshal, whole)}
+		for style, index := range indexes {
+			for chart, entries := range whole["entries"].(map[string]any) { //nolint:errcheck,forcetypeassert // made so
+				compareWith(t, style, index, chart, entries.([]any)) //nolint:errcheck,forcetypeassert // made so
+			}
+		}
+	}
+}
+
+func encoded(t *testing.T, marshal func(any) ([]byte, error), value any) string {
+	t.Helper()
+	data, err := marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func compareWith(t *testing.T, style, index, chart string, entries []any) {
+	t.Helper()
+	_, c, err := chosen(t, index, chart)
+	if len(entries) == 0 && fetch.ReasonOf(err) == fetch.NotFound {
+		return
+	}
+	if err != nil || len(c.seen) != len(entries) {
+		t.Fatalf("%s, chart %q: %v, %d versions\n%s", style, chart, err, len(c.seen), index)
+	}
+	for _, one := range entries {
+		fields := one.(map[string]any) //nolint:errcheck,forcetypeassert // made so
+		if fields["version"] != c.best.version {
+			continue
+		}
+		if fields["digest"] != c.best.digest || !cmp.Equal(fields["urls"], anyOf(c.best.urls)) {
+			t.Fatalf("%s, chart %q: %+v instead of %v\n%s", style, chart, c.best, fields, index)
+		}
+	}
+}
+
+func anyOf(texts []string) []any {
+	list := []any{}
+	for _, text := range texts {
+		list = append(list, text)
+	}
+	return list
+}
+
+// awkward are texts that encoders write in all of their styles.
+var awkward = []string{
+	"plain", "", "a: b", "- item", "# no comment", "'quoted'", "\"quoted\"", "true", "1.0", "null", "~", "*alias", "&anchor", "entries:", "  app:\n  - version: 9.9.9\n",
+	"two\nlines", "ends\n", "\n\nbegins", "tab\there", "trailing ", "é ☃", "{a: b}", "[a]", "version: 9.9.9\nurls:\n- b\n", strings.Repeat("long words ", 30), "---\n...\n", "%TAG", "a\r\nb", "\u2028x",
+}
+
+func randomIndex(random *rand.Rand) map[string]any {
+	text := func() string { return awkward[random.IntN(len(awkward))] }
+	charts := map[string]any{}
+	for i := range 1 + random.IntN(4) {
+		entries := []any{}
+		for j := range random.IntN(4) {
+			fields := map[string]any{
+				"version": fmt.Sprintf("%d.%d.0", j, random.IntN(20)), "digest": fmt.Sprintf("%064x", random.Uint64()),
+				"urls":        []any{fmt.Sprintf("https://example.org/%d.tgz", random.IntN(100)), "charts/b.tgz"},
+				"description": text(), "keywords": []any{text(), text()}, "annotations": map[string]any{text(): text(), "version": text()},
+				"dependencies": []any{map[string]any{"name": text(), "version": "9.0.0", "urls": []any{}}}, "maintainers": []any{},
+			}
+			fields[text()+"x"] = text()
+			entries = append(entries, fields)
+		}
+		charts[fmt.Sprintf("%s%d", []string{"app", "a b", "1.", "o'neil", "true ", "é"}[random.IntN(6)], i)] = entries
+	}
+	return map[string]any{"apiVersion": "v1", "entries": charts, "generated": text(), "serverInfo": map[string]any{text(): text()}}
+}
+
+// Nothing that is read makes the reader panic, and an entry that it finds is one of a few lines.
+func FuzzIndex(f *testing.F) {
+	f.Add(indexOf(entryOf("1.0.0", "abc", "app.tgz")))
+	f.Add(`{"entries":{"app":[{"version":"1.0.0","urls":["a"]}]}}`)
+	f.Add("entries:\n  'app':\n  - version: \"1.0.0\"\n    urls: [a]\n...\n")
+	f.Fuzz(func(t *testing.T, index string) {
+		found, _, err := chosen(t, index, "app")
+		if (found == nil) == (err == nil) {
+			t.Fatalf("%v and %v", found, err)
+		}
+		if err != nil && fetch.ReasonOf(err) == "" {
+			t.Fatalf("an error without a reason: %v", err)
+		}
+		if found != nil && (len(found.version) > maxVersion || len(found.urls) > maxURLs) {
+			t.Fatalf("%+v", found)
+		}
+	})
+}

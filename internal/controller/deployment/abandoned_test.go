@@ -342,3 +342,37 @@ func TestF41OrphanWithNothingLeft(t *testing.T) {
 	r.remove(t, key)
 	r.remove(t, never)
 }
+
+// F41: with deletionPolicy Orphan a removal also ends where objects are of a kind that is unavailable for good, as that of an
+// aggregated API without a server.
+func TestF41OrphanOfAKindThatIsUnavailable(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	definitions := r.publish(t, namespace, "definitions", "v1", fstest.MapFS{"a.yaml": crd(group)})
+	r.ready(t, r.deploy(t, namespace, "definitions", nil), definitions.Revision)
+	r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one")})
+	d := r.drive(t, r.deploy(t, namespace, "app", both(left, func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan })), nil)
+	t.Cleanup(func() { r.finalize(t, d.key) })
+	d.ready(t)
+	r.edit(t, client.ObjectKey{Namespace: namespace, Name: "definitions"}, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
+	r.delete(t, crdObject(group))
+	r.gone(t, crdObject(group))
+	dead := object("apiregistration.k8s.io/v1", "APIService", "", "v1."+group)
+	dead.Object["spec"] = map[string]any{
+		"group": group, "version": "v1", "groupPriorityMinimum": int64(1), "versionPriority": int64(1), "insecureSkipTLSVerify": true,
+		"service": map[string]any{"namespace": namespace, "name": "gone"},
+	}
+	r.gone(t, object("apiregistration.k8s.io/v1", "APIService", "", "v1."+group))
+	r.create(t, dead)
+	r.startRemoval(t, d.key)
+	for range 30 {
+		if d.over(t) {
+			t.Logf("events: %q", d.told.notes)
+			d.says(t, "LeftBehind: the removal was abandoned as spec.deletionPolicy is Orphan; 1 objects stay with their labels")
+			return
+		}
+	}
+	t.Fatalf("not abandoned:\n%s", describe(d.deployment(t)))
+}

@@ -13,6 +13,7 @@ import (
 
 	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
@@ -147,6 +148,31 @@ func TestAddress(t *testing.T) {
 	for _, address := range []string{"", "notification-controller", "ftp://x", "http://"} {
 		if _, err := New(nil, nil, "controller", address, prometheus.NewRegistry()); err == nil {
 			t.Errorf("%q was taken", address)
+		}
+	}
+}
+
+// Flux shows the origin revision beside the revision: of what is applied, or else of what is tried.
+func TestOriginRevision(t *testing.T) {
+	deployment := func(applied, origin string) *v1alpha1.BundleDeployment {
+		var d v1alpha1.BundleDeployment
+		d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastAppliedOriginRevision = "main@sha256:b", applied, origin
+		d.Status.History = []v1alpha1.RevisionRecord{{Revision: "main@sha256:b", OriginRevision: "main@sha1:2"}}
+		return &d
+	}
+	source := &v1alpha1.BundleSource{}
+	source.Status.Artifact, source.Status.OriginRevision = &meta.Artifact{Revision: "main@sha256:b"}, "main@sha1:3"
+	for name, tc := range map[string]struct {
+		object runtime.Object
+		want   map[string]string
+	}{
+		"tried":   {deployment("main@sha256:a", "main@sha1:1"), map[string]string{"x/revision": "main@sha256:b", "x/originRevision": "main@sha1:2"}},
+		"applied": {deployment("main@sha256:b", "main@sha1:3"), map[string]string{"x/revision": "main@sha256:b", "x/originRevision": "main@sha1:3"}},
+		"source":  {source, map[string]string{"x/revision": "main@sha256:b", "x/originRevision": "main@sha1:3"}},
+		"nothing": {&v1alpha1.BundleSource{}, nil},
+	} {
+		if diff := cmp.Diff(tc.want, revisionMetadata("x", tc.object)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

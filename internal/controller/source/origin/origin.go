@@ -29,6 +29,7 @@ const (
 //
 //	Git          branch, tag or name@sha1:<commit>; sha1:<commit> if the spec names the commit
 //	image        tag@sha256:<digest of the manifest>; sha256:<digest> if the spec names no tag
+//	Helm         version@sha256:<digest of the archive of the chart>
 //	HTTP         file name of the URL@sha256:<digest of the archive>
 //	ConfigMap    name@sha256:<digest of its content>
 //	upload       upload@sha256:<digest of its content>

@@ -44,6 +44,7 @@ func TestRevision(t *testing.T) {
 		"Pinned":       {"no tag was given", image("ghcr.io/a/b@" + sha256), "", sha256, sha256},
 		"PinnedPort":   {"a port is no tag", image("localhost:5000/a/b@" + sha256), "", sha256, sha256},
 		"TagAndDigest": {"people know the tag", image("localhost:5000/a/b:v5@" + sha256), "", sha256, "v5@" + sha256},
+		"Chart":        {"the version in the index", v1alpha1.Source{Helm: &v1alpha1.HelmSource{Chart: "podinfo", Version: "6.x"}}, "6.5.0", sha256, "6.5.0@" + sha256},
 		"Archive":      {"the file that was downloaded", archive("https://example.org/dl/podinfo-6.5.0.tgz?token=CANARY#x"), "", sha256, "podinfo-6.5.0.tgz@" + sha256},
 		"ArchivePin":   {"the digest of the spec", archive("https://example.org/b.tgz"), "", sha512, "b.tgz@" + sha512},
 		"NoFile":       {"the URL names none", archive("https://example.org/"), "", sha256, sha256},

@@ -32,16 +32,11 @@ type adoptOptions struct {
 	timeout         time.Duration
 	limits          convert.Limits
 	output          printer.Output
+	exporting       exportOptions
 }
 
-// Command returns the command adopt.
-func Command(a *kit.App) *cobra.Command {
-	var o adoptOptions
-	cmd := &cobra.Command{
-		Use:     "adopt [deployment] NAME",
-		GroupID: kit.GroupOperate,
-		Short:   "Take over what runs already, without a restart",
-		Long: `A BundleDeployment does not change objects of another owner: where objects of its bundle exist already, its plan is
+// adoptHelp is the help of the command adopt.
+const adoptHelp = `A BundleDeployment does not change objects of another owner: where objects of its bundle exist already, its plan is
 refused. This command takes them over. It reads the bundle as the controller does, and shows which objects exist, their
 owners (OLM, RukPak, Helm, Flux, Argo CD, or none), which workloads would restart and why, and which objects the former
 owner has that are not in the bundle. Once you confirm, it then, in this order,
@@ -62,6 +57,10 @@ as a former owner exists it may take the objects back; without --delete-former t
 Objects of another BundleDeployment are never taken over. A Pod restarts only where the bundle's template differs from
 the running one; then --allow-restarts is needed.
 
+For a Helm release, --export prints the BundleDeployment to begin with: with the name of the release, the version of its
+chart and the values that its user gave. Where these look like secrets, or with --values-secret, they are in a Secret
+beside it. A release does not record where its chart came from: --helm-repository, --image or --git says so.
+
 You need permission to get and patch the objects; the deployment's ServiceAccount needs what the rbac command prints.
 
 Exit codes:
@@ -69,10 +68,22 @@ Exit codes:
     0    taken over, or with --dry-run: nothing is in the way
     1    something is in the way, it was declined, or the deployment is not Ready
     2    failed: wrong use, not found, no access, a refused bundle
-    130  interrupted by Ctrl-C`,
+    130  interrupted by Ctrl-C`
+
+// Command returns the command adopt.
+func Command(a *kit.App) *cobra.Command {
+	var o adoptOptions
+	cmd := &cobra.Command{
+		Use:     "adopt [deployment] NAME",
+		GroupID: kit.GroupOperate,
+		Short:   "Take over what runs already, without a restart",
+		Long:    adoptHelp,
 		Example: a.Example(`
 # Show what would be adopted
 satchel adopt my-operator -n operators --dry-run
+
+# Write the BundleDeployment of a Helm release
+satchel adopt ingress -n shop --export --helm-repository https://charts.example.org/stable > ingress.yaml
 
 # Take it over from the Operator Lifecycle Manager, and clean up
 satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
@@ -84,6 +95,9 @@ satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
 			}
 			if err != nil {
 				return err
+			}
+			if o.exporting.export {
+				return export(cmd.Context(), a, o, t)
 			}
 			return adopt(cmd.Context(), a, o, t)
 		},
@@ -102,6 +116,7 @@ func adoptFlags(a *kit.App, cmd *cobra.Command, o *adoptOptions) {
 	flags.BoolVar(&o.deleteFormer, "delete-former", false, "Delete the former owner, without what it owned.")
 	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete the former owner's objects that are not in the bundle, once the deployment is Ready.")
 	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
+	o.exporting.flags(cmd)
 	bundle.LimitFlags(cmd, &o.limits)
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the deployment is Ready.")
 }
@@ -113,6 +128,8 @@ func checkAdopt(a *kit.App, cmd *cobra.Command, o adoptOptions, t kit.Target) er
 		return kit.UsageError(cmd, "adopt is for BundleDeployments")
 	case o.former != "" && !IsFormer(o.former):
 		return kit.UsageError(cmd, "--former %q is none of csv/NAME, clusterextension/NAME, rukpak/NAME and helm/NAME", o.former)
+	case o.exporting.export:
+		return o.exporting.check(cmd, o.former, t)
 	case o.dryRun && o.yes:
 		return kit.UsageError(cmd, "--dry-run asks nothing, so --yes has no effect")
 	case !o.dryRun && o.output != printer.OutputText:
@@ -120,7 +137,7 @@ func checkAdopt(a *kit.App, cmd *cobra.Command, o adoptOptions, t kit.Target) er
 	case !o.dryRun && !o.yes && !isTerminalInput(a.Streams.In):
 		return kit.UsageError(cmd, "cannot ask for confirmation without a terminal: add --yes, or --dry-run to look first")
 	}
-	return nil
+	return o.exporting.check(cmd, o.former, t)
 }
 
 // adopt shows what would be taken over, asks, and takes it over.

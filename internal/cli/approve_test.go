@@ -51,6 +51,7 @@ func TestApprove(t *testing.T) {
 	c.want(c.satchel("approve", "source/podinfo"), kit.ExitError, "a source has no plan")
 	c.want(c.satchel("approve", "calm"), kit.ExitNo, "BundleDeployment calm: no plan waits for an approval\n")
 	c.want(c.satchel("approve", "podinfo", "--plan", planB), kit.ExitError, "the pending plan is "+planA+", not "+planB+": it changed since you reviewed it")
+	c.want(c.satchel("approve", "podinfo"), kit.ExitError, "cannot ask for confirmation without a terminal: add --yes, or --plan "+planA)
 	c.want(c.satchel("approve", "podinfo", "--dry-run"), kit.ExitOK, "Plan:       "+planA+"\n", "Content:    "+planB+"\n", "1 to create, 1 to delete", "ConfigMap demo/a", " (dry run)\n")
 	if found := c.approvals(); len(found) > 0 {
 		t.Fatalf("a dry run, or what was refused, created %v", found)
@@ -64,14 +65,14 @@ func TestApprove(t *testing.T) {
 	if at := found[0].Spec.ExpirationTime; at == nil || !at.After(time.Now().Add(-time.Hour)) {
 		t.Errorf("it expires at %v", at)
 	}
-	c.want(c.satchel("approve", "podinfo"), kit.ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1: says so already\n")
+	c.want(c.satchel("approve", "podinfo", "--yes"), kit.ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1: says so already\n")
 
 	used := found[0].DeepCopy()
 	used.Status.ConsumedTime = new(metav1.Now())
 	if err := c.client.Status().Update(t.Context(), used); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("approve", "podinfo"), kit.ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1-", ": approves plan")
+	c.want(c.satchel("approve", "podinfo", "--yes"), kit.ExitOK, "BundleApproval podinfo-a1a1a1a1a1a1-", ": approves plan")
 	if found := c.approvals(); len(found) != 2 {
 		t.Errorf("a used decision is not recreated: %+v", found)
 	}
@@ -82,12 +83,12 @@ func TestDeny(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aDeployment(awaiting(v1alpha1.ReasonApprovalRequired, asksFor)))
 	c.create(aDeployment(called("denied"), awaiting(v1alpha1.ReasonApprovalDenied, "denied by bundleapproval x: no\nPropose another plan")))
-	c.want(c.satchel("deny", "podinfo", "--reason", "not on a Friday"), kit.ExitOK, "BundleApproval podinfo-deny-a1a1a1a1a1a1: denies plan sha256:a1a1a1a1a1a1 of BundleDeployment podinfo\n")
+	c.want(c.satchel("approve", "podinfo", "--deny", "--reason", "not on a Friday"), kit.ExitOK, "BundleApproval podinfo-deny-a1a1a1a1a1a1: denies plan sha256:a1a1a1a1a1a1 of BundleDeployment podinfo\n")
 	if found := c.approvals(); len(found) != 1 || found[0].Spec.Decision != v1alpha1.DecisionDeny || found[0].Spec.Reason != "not on a Friday" {
 		t.Errorf("created %+v", found)
 	}
 	c.want(c.satchel("approve", "denied"), kit.ExitError, "denied by bundleapproval x: no", "a denial takes precedence", "--field-selector spec.deployment=denied")
-	c.want(c.satchel("deny", "denied"), kit.ExitOK, "denies plan")
+	c.want(c.satchel("approve", "denied", "--deny"), kit.ExitOK, "denies plan")
 }
 
 // The output of --export can be committed: it contains only the decision, and the API server accepts it.

@@ -209,7 +209,6 @@ func TestCompletion(t *testing.T) {
 		"suspend":          {"several of either kind", []string{"suspend", "podinfo", ""}, []string{"other"}},
 		"wait source":      {"names of the kind", []string{"wait", "source", ""}, []string{"podinfo"}},
 		"wait for":         {"what can be waited for", []string{"wait", "--for", ""}, []string{"ready", "deleted", "revision="}},
-		"retry":            {"deployments only", []string{"retry", ""}, []string{"other", "podinfo"}},
 		"rollback":         {"revisions of the one that is named", []string{"rollback", "podinfo", "--to", ""}, []string{"previous", "v1.2.0@sha256:aaaaaaaaaaaa"}},
 		"delete":           {"deployments only", []string{"delete", "podinfo", ""}, nil},
 		"export":           {"words of the flag", []string{"export", "-o", ""}, []string{"yaml", "json"}},

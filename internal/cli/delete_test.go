@@ -69,7 +69,7 @@ func TestConfirm(t *testing.T) {
 		var out bytes.Buffer
 		a := testApp(&out)
 		a.Streams.In = strings.NewReader(tc.typed)
-		if err := a.Confirm(t.Context(), "Really? ", "yes"); !errors.Is(err, tc.want) {
+		if err := a.Confirm(t.Context(), "Really? ", "yes", "Nothing was deleted."); !errors.Is(err, tc.want) {
 			t.Errorf("%s (%s): %v", name, tc.reason, err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestConfirm(t *testing.T) {
 	blocked, unblock := newPipe()
 	defer unblock()
 	a.Streams.In = blocked
-	if err := a.Confirm(ctx, "Really? ", "yes"); !errors.Is(err, context.Canceled) {
+	if err := a.Confirm(ctx, "Really? ", "yes", "Nothing was deleted."); !errors.Is(err, context.Canceled) {
 		t.Errorf("Ctrl-C: %v", err)
 	}
 }

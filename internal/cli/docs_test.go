@@ -137,7 +137,7 @@ func TestUsageErrors(t *testing.T) {
 		"source with source": {"a flag without meaning", []string{"reconcile", "source", "a", "--with-source"}, "--with-source is for deployments; a source is resolved anyway; see satchel reconcile --help"},
 		"no shell":           {"which one?", []string{"completion"}, "completion needs the name of one shell: bash, zsh, fish or powershell; see satchel completion --help"},
 		"unknown shell":      {"what there is", []string{"completion", "csh"}, `there is no completion for "csh": choose bash, zsh, fish or powershell; see satchel completion --help`},
-		"no cluster":         {"how to choose one", []string{"get"}, "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"},
+		"no cluster":         {"how to choose one", []string{"get"}, "of KUBECONFIG does not exist: correct KUBECONFIG, or give --kubeconfig or --server"},
 		"no such kubeconfig": {"the file is named", []string{"get", "--kubeconfig", "/none"}, "reading the kubeconfig: stat /none: no such file or directory"},
 		"no server": {"which cluster, and what to do", []string{"get", "-s", "http://127.0.0.1:1"},
 			"the cluster at http://127.0.0.1:1 cannot be reached (dial tcp 127.0.0.1:1: connect: connection refused): start it, or choose another with --context or --kubeconfig"},

@@ -89,7 +89,7 @@ func TestReconcile(t *testing.T) {
 		"to be approved": {reason: "that may take days", args: []string{"podinfo"}, code: kit.ExitNo, handled: []string{"deployment/podinfo"},
 			answers: []func(view.Object){answer(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pods"), working(),
 				condition(v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, v1alpha1.ReasonApprovalRequired, "the plan waits"))},
-			says: []string{"not Ready", "Pending: a plan waits for approval; see it with satchel plan podinfo, and decide with satchel approve podinfo or satchel deny podinfo"}},
+			says: []string{"not Ready", "Pending: a plan waits for approval; see it with satchel plan podinfo, and decide with satchel approve podinfo"}},
 		"takes long": {reason: "handled, and not settled", args: []string{"podinfo", "--timeout", "1500ms"}, answers: []func(view.Object){atIt}, code: kit.ExitNo,
 			says: []string{"still in progress after 1.5s\nwaiting for Pods"}, handled: []string{"deployment/podinfo"}},
 		"no controller": {reason: "no controller runs", args: []string{"podinfo", "--timeout", "500ms"}, code: kit.ExitError,

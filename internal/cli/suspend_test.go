@@ -121,10 +121,10 @@ func TestRetry(t *testing.T) {
 	played.play(c, kit.Deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
 
-	c.want(c.satchel("retry", "podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready with v1.3.0@sha256:aaaaaaa, so there is nothing to retry\n")
-	c.want(c.satchel("retry", "paused"), kit.ExitError, "resume it, with satchel resume paused")
-	c.want(c.satchel("retry", "rejected"), kit.ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
-	c.want(c.satchel("retry", "source/podinfo"), kit.ExitError, "for a source: satchel reconcile source/podinfo")
+	c.want(c.satchel("reconcile", "podinfo", "--retry"), kit.ExitOK, "BundleDeployment podinfo: Ready with v1.3.0@sha256:aaaaaaa, so there is nothing to retry\n")
+	c.want(c.satchel("reconcile", "paused", "--retry"), kit.ExitError, "resume it, with satchel resume paused")
+	c.want(c.satchel("reconcile", "rejected", "--retry"), kit.ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
+	c.want(c.satchel("reconcile", "source/podinfo", "--retry"), kit.ExitError, "--retry is for deployments")
 	played.mu.Lock()
 	defer played.mu.Unlock()
 	if !slices.Equal(played.handled, []string{"deployment/rejected"}) {
@@ -143,7 +143,7 @@ func TestRetryAtSource(t *testing.T) {
 	var played, fetched controller
 	played.play(c, kit.Deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
-	c.want(c.satchel("retry", "podinfo"), kit.ExitOK, "SourceReady failed (Unreachable), and is retried\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
+	c.want(c.satchel("reconcile", "podinfo", "--retry"), kit.ExitOK, "SourceReady failed (Unreachable), and is retried\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
 }
 
 func ownedBy(d *v1alpha1.BundleDeployment) []metav1.OwnerReference {

@@ -33,7 +33,8 @@ func versionCommand(a *kit.App) *cobra.Command {
 		Use:     "version",
 		GroupID: kit.GroupPreview,
 		Short:   "Show the versions of this program and of the cluster",
-		Long: `Shows the version of this program, that of Kubernetes in the cluster, and whether the cluster serves Satchel's API.
+		Long: `Shows the version of this program, that of Kubernetes in the cluster, and whether the cluster serves Satchel's API. If
+no cluster is chosen or it does not answer, standard error says so, and the exit code is 0.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`
@@ -50,10 +51,10 @@ satchel version --client -o json`),
 			if !clientOnly {
 				v.Server, failure = askServerVersion(a)
 			}
-			if err := printVersions(a, o, v); err != nil {
-				return err
+			if failure != nil {
+				a.Note([]string{a.Explain(failure)})
 			}
-			return failure
+			return printVersions(a, o, v)
 		},
 	}
 	a.OutputFlag(cmd, &o, printer.OutputText, printer.OutputJSON, printer.OutputYAML)

@@ -69,7 +69,8 @@ func newConsent(d *v1alpha1.BundleDeployment, program string) *Consent {
 	}
 	found.See = command("plan")
 	if pending.Reason != v1alpha1.ReasonApprovalDenied { // a denial takes precedence over approvals
-		found.Approve, found.Deny = command("approve"), command("deny")
+		found.Approve = command("approve")
+		found.Deny = found.Approve + " --deny"
 	}
 	return found
 }

@@ -185,7 +185,7 @@ func TestRollbackOfArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	served.Store(&first)
-	r.satchel(t, namespace, "retry", "archive").says(t, 0)
+	r.satchel(t, namespace, "reconcile", "archive", "--retry").says(t, 0)
 	r.satchel(t, namespace, "wait", "archive", "--timeout", "60s").says(t, 0)
 	r.until(t, key, "the first release", func(d *v1alpha1.BundleDeployment) bool { return isReady(d) })
 	r.eventually(t, t.Context(), "the objects of the first release", func(context.Context) (bool, string) {
@@ -264,7 +264,7 @@ func TestRetryOfRejected(t *testing.T) {
 		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
 	})
 	r.satchel(t, namespace, "wait", "judged").says(t, 1, "it is stalled")
-	r.satchel(t, namespace, "retry", "judged").says(t, 1, "was rejected, and is retried", "not Ready, RevisionRejected", "retry command")
+	r.satchel(t, namespace, "reconcile", "judged", "--retry").says(t, 1, "was rejected, and is retried", "not Ready, RevisionRejected", "reconcile and --retry")
 	again := r.until(t, key, "rejected again", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
 	})

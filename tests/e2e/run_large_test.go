@@ -149,7 +149,7 @@ func TestRunOfALargeFolder(t *testing.T) {
 		t.Error("nothing was installed")
 	}
 	r.nothingHalfDone(t, "")
-	r.satchel(t, namespace, "cleanup", "large").says(t, 0, "gone")
+	r.satchel(t, namespace, "delete", "large", "--yes").says(t, 0, "gone")
 }
 
 // nothingHalfDone wants neither what was unpacked nor a draft to be there, and of a namespace nothing at all.

@@ -95,11 +95,11 @@ func TestRunFolder(t *testing.T) {
 	write(configMapText("second", "three"))
 	r.satchel(t, namespace, r.runs("app", dir)...).says(t, 0, "BundleDeployment app: Ready")
 
-	r.satchel(t, namespace, "cleanup", "app").says(t, 0, "BundleDeployment app: gone\n", "BundleSource app: gone\n")
+	r.satchel(t, namespace, "delete", "app", "--yes").says(t, 0, "BundleDeployment app: gone\n", "BundleSource app: gone\n")
 	if r.holds(t, namespace, "second") {
 		t.Error("the ConfigMap stayed")
 	}
-	r.satchel(t, namespace, "cleanup", "app").says(t, 0, "Nothing is left of a run app")
+	r.satchel(t, namespace, "delete", "app", "--yes").says(t, 2, `there is no BundleDeployment "app"`)
 	if left, _ := filepath.Glob(filepath.Join(r.dir, "data/artifacts/bundlesource", namespace, "*")); len(left) > 0 {
 		t.Errorf("stored is still %v", left)
 	}
@@ -111,7 +111,7 @@ func TestRunWithAccountOfItsOwn(t *testing.T) {
 	namespace := controlplane.NewNamespace(t, r.cp)
 	dir := folder(t, map[string]string{"a.yaml": configMapText("own", "one")})
 	r.satchel(t, namespace, r.runs("app", dir)...).says(t, 2, "there is no ServiceAccount "+namespace+"/installer", "--create-service-account")
-	r.satchel(t, namespace, "cleanup", "app").says(t, 0, "BundleSource app: gone\n")
+	r.satchel(t, namespace, "delete", "app", "--yes").says(t, 0, "BundleSource app: gone\n")
 	printed := r.satchel(t, namespace, r.runs("app", dir, "--create-service-account", "--dry-run")...)
 	printed.says(t, 0, "kind: ServiceAccount\n", "kind: BundleSource\n", "kind: BundleDeployment\n", "bundlesources/upload")
 	r.satchel(t, namespace, r.runs("app", dir, "--create-service-account", "--cleanup")...).says(t, 0,
@@ -133,8 +133,8 @@ func TestRunImage(t *testing.T) {
 	image := r.push(t, "runs:v1", configMaps("ran", 1))
 	r.satchel(t, namespace, "run", "image", image, "--insecure").says(t, 0, "BundleDeployment image: Ready")
 	r.satchel(t, namespace, "run", "missing", r.registry.Host()+"/runs:none", "--insecure", "--timeout", "60s").says(t, 1, "BundleSource missing: ", "runs:none", "What to do: ")
-	r.satchel(t, namespace, "cleanup", "missing").says(t, 0, "gone")
-	r.satchel(t, namespace, "cleanup", "image").says(t, 0, "BundleDeployment image: gone\n")
+	r.satchel(t, namespace, "delete", "missing", "--yes").says(t, 0, "gone")
+	r.satchel(t, namespace, "delete", "image", "--yes").says(t, 0, "BundleDeployment image: gone\n")
 }
 
 // TestRunManifest runs a committed manifest: with a folder in place of its source, and then with the source.
@@ -154,7 +154,7 @@ func TestRunManifest(t *testing.T) {
 	r.satchel(t, namespace, "run", "-f", manifest).says(t, 0, "BundleSource "+namespace+"/web: changed\n", "BundleDeployment web: Ready")
 	r.satchel(t, namespace, "tree", "web").says(t, 0, "eu-released")
 	r.satchel(t, namespace, "run", "web", "-f", manifest, dir).says(t, 2, "with -f, run takes one folder or image in place of the source, or none")
-	r.satchel(t, namespace, "cleanup", "web").says(t, 0, "BundleDeployment web: gone\n")
+	r.satchel(t, namespace, "delete", "web", "--yes").says(t, 0, "BundleDeployment web: gone\n")
 }
 
 // TestRunLeavesOthersAlone: objects that run did not make are neither changed nor deleted.
@@ -165,7 +165,7 @@ func TestRunLeavesOthersAlone(t *testing.T) {
 	r.ready(t, key)
 	dir := folder(t, map[string]string{"a.yaml": configMapText("mine", "one")})
 	r.satchel(t, namespace, r.runs("theirs", dir)...).says(t, 2, "that run did not create")
-	r.satchel(t, namespace, "cleanup", "theirs").says(t, 2, "was not created by run")
+	r.satchel(t, namespace, r.runs("theirs", dir, "--cleanup")...).says(t, 2, "that run did not create")
 	r.ready(t, key)
 }
 
@@ -187,12 +187,12 @@ func TestRunOfATenant(t *testing.T) {
 	}
 	as("viewer", r.runs("app", dir)...).says(t, 2, "you may not patch bundlesources")
 	as("editor", r.runs("app", dir, "--create-service-account", "--service-account", "own")...).says(t, 0, "BundleDeployment app: Ready")
-	as("editor", "cleanup", "app").says(t, 0, "BundleDeployment app: gone\n")
+	as("editor", "delete", "app", "--yes").says(t, 0, "BundleDeployment app: gone\n")
 	grasping := folder(t, map[string]string{"a.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " + namespace + "}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\n"})
 	as("editor", r.runs("grasp", grasping, "--create-service-account", "--service-account", "grasp")...).says(t, 2, "you can only grant permissions that you have", "satchel rbac")
-	as("editor", "cleanup", "grasp").says(t, 0)
+	as("editor", "delete", "grasp", "--yes").says(t, 0)
 	as("editor", r.runs("app", dir)[:3]...).says(t, 2, "you may not list the Pods of the namespace satchel-system", "satchel-uploader")
-	as("editor", "cleanup", "app").says(t, 0, "gone")
+	as("editor", "delete", "app", "--yes").says(t, 0, "gone")
 }
 
 // TestRunThroughThePod reaches the upload server as users do: by a port forward to the Pod of the source controller.
@@ -212,5 +212,5 @@ func TestRunThroughThePod(t *testing.T) {
 		return err == nil && pod.Status.Phase == corev1.PodRunning, string(pod.Status.Phase)
 	})
 	r.satchel(t, namespace, "run", "app", dir).says(t, 0, "Uploaded ", "BundleDeployment app: Ready")
-	r.satchel(t, namespace, "cleanup", "app").says(t, 0, "gone")
+	r.satchel(t, namespace, "delete", "app", "--yes").says(t, 0, "gone")
 }

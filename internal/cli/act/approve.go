@@ -15,79 +15,71 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// deciding are the flags of approve and deny.
+// deciding are the flags of approve.
 type deciding struct {
-	decision v1alpha1.ApprovalDecision
-	plan     string
-	reason   string
-	expires  time.Duration
-	export   bool
-	dryRun   bool
+	deny    bool
+	plan    string
+	reason  string
+	expires time.Duration
+	export  bool
+	dryRun  bool
+	yes     bool
 }
 
-// ApproveCommand returns the command .
-func ApproveCommand(a *kit.App) *cobra.Command {
-	o := deciding{decision: v1alpha1.DecisionApprove}
-	cmd := decisionCommand(a, &o, "approve NAME", "Approve the pending plan of a BundleDeployment",
-		`Shows the pending plan, and creates a BundleApproval of exactly that plan. The plan is carried out once; if a commit
-or an edit changes it before, the new plan needs its own approval. A held prune is approved in the same way.
+// decision is what the flags decide.
+func (o deciding) decision() v1alpha1.ApprovalDecision {
+	if o.deny {
+		return v1alpha1.DecisionDeny
+	}
+	return v1alpha1.DecisionApprove
+}
 
-The plan is shown as in the status. Give --plan to approve only the plan that you reviewed: if another plan is pending by
-now, the command fails. You need permission to create bundleapprovals; the ClusterRole satchel-approve grants it.`,
-		`
-# Show the pending plan without approving it
-satchel approve podinfo --dry-run
+// ApproveCommand returns the command approve.
+func ApproveCommand(a *kit.App) *cobra.Command {
+	var o deciding
+	cmd := &cobra.Command{
+		Use:     "approve NAME",
+		GroupID: kit.GroupAct,
+		Short:   "Approve or deny the pending plan of a BundleDeployment",
+		Long: `Shows the pending plan as the command plan does, asks, and creates a BundleApproval of exactly that plan. The plan is
+carried out once; if a commit or an edit changes it before, the new plan needs its own approval. A held prune is
+approved in the same way.
+
+With --plan you approve only the plan that you reviewed before: you are not asked, and if another plan is pending by now,
+the command fails. Without a terminal, --plan or --yes is needed. You need permission to create bundleapprovals; the
+ClusterRole satchel-approve grants it.
+
+With --deny the BundleApproval denies exactly that plan, even if another user approves it. The applied revision keeps
+running, and its drift is corrected. The denial holds until the plan changes, or the BundleApproval is deleted; the author
+of the plan finds the reason in the status of the BundleDeployment.
+
+Exit codes:
+
+    0    approved or denied, or was so already (with --dry-run or --export: shown)
+    1    nothing waits for an approval, or the answer to the question was no
+    2    failed: not found, no access, not confirmed, another plan waits than --plan says
+    130  interrupted by Ctrl-C`,
+		Example: a.Example(`
+# Review the pending plan, and approve it
+satchel approve podinfo
 
 # Approve the plan that you reviewed, and wait until it is applied
 satchel approve podinfo --plan sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef --reason "tested"
 satchel wait podinfo
 
-# Only for the next hour
-satchel approve podinfo --expires 1h
+# Approve by a commit; only for the next hour
+satchel approve podinfo --export --expires 1h > approvals/podinfo.yaml
 
-# Approve by a commit
-satchel approve podinfo --export > approvals/podinfo.yaml`)
-	cmd.Flags().DurationVar(&o.expires, "expires", 0, "How long the approval holds, if the plan is not begun before; without it: for ever.")
-	return cmd
-}
-
-// DenyCommand returns the command .
-func DenyCommand(a *kit.App) *cobra.Command {
-	o := deciding{decision: v1alpha1.DecisionDeny}
-	cmd := decisionCommand(a, &o, "deny NAME", "Deny the pending plan of a BundleDeployment",
-		`Shows the pending plan, and creates a BundleApproval that denies exactly that plan, even if another user approves it.
-The applied revision keeps running, and drift from it is corrected. The denial holds until the plan changes, or the
-BundleApproval is deleted; the author of the plan finds the reason in the status of the BundleDeployment.`,
-		`
-# Give a reason, which the author of the plan reads in the status
-satchel deny podinfo --reason "not before the release freeze ends"
+# Deny it; the author of the plan reads the reason in the status
+satchel approve podinfo --deny --reason "not before the release freeze ends"
 
 # Withdraw the denial
-kubectl delete bundleapprovals -n demo podinfo-deny-5f70bf18a086`)
-	cmd.Flags().DurationVar(&o.expires, "expires", 0, "How long the denial holds; without it: for ever.")
-	return cmd
-}
-
-// decisionCommand is the common part of the commands approve and deny.
-func decisionCommand(a *kit.App, o *deciding, use, short, long, example string) *cobra.Command {
-	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approved", v1alpha1.DecisionDeny: "denied"}[o.decision]
-	cmd := &cobra.Command{
-		Use:     use,
-		GroupID: kit.GroupAct,
-		Short:   short,
-		Long: long + `
-
-Exit codes:
-
-    0    ` + done + `, or was so already (with --dry-run or --export: shown)
-    1    nothing waits for an approval
-    2    failed: not found, no access, another plan waits than --plan says
-    130  interrupted by Ctrl-C`,
-		Example:           a.Example(example),
+kubectl delete bundleapprovals -n demo podinfo-deny-5f70bf18a086`),
 		ValidArgsFunction: a.CompleteOne(kit.Deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := kit.OneTarget(cmd, args)
@@ -99,18 +91,26 @@ Exit codes:
 			case o.expires < 0 || cmd.Flag("expires").Changed && o.expires == 0:
 				return kit.UsageError(cmd, "--expires takes a time from now on, such as 1h")
 			}
-			return decide(cmd.Context(), a, *o, t)
+			return decide(cmd.Context(), a, o, t)
 		},
 	}
-	cmd.Flags().StringVar(&o.plan, "plan", "", "Digest of the plan; if another plan is pending, the command fails. Without it: the pending plan.")
+	approveFlags(a, cmd, &o)
+	return cmd
+}
+
+func approveFlags(a *kit.App, cmd *cobra.Command, o *deciding) {
+	flags := cmd.Flags()
+	flags.BoolVar(&o.deny, "deny", false, "Deny the plan.")
+	flags.StringVar(&o.plan, "plan", "", "Digest of the plan that was reviewed; if another plan is pending, the command fails.")
 	a.CompleteFlag(cmd, "plan", func(cmd *cobra.Command, args []string, arg2 string) ([]string, cobra.ShellCompDirective) {
 		return completePlan(a, cmd, args, arg2)
 	})
-	cmd.Flags().StringVar(&o.reason, "reason", "", "Why, for others to read; at most 1024 characters.")
-	cmd.Flags().BoolVar(&o.export, "export", false, "Print the BundleApproval, to be committed to Git, instead of creating it.")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Show the pending plan, and send the decision to the API server as a dry run only.")
+	flags.StringVar(&o.reason, "reason", "", "Why, for others to read; at most 1024 characters.")
+	flags.DurationVar(&o.expires, "expires", 0, "How long the decision holds, if the plan is not begun before; without it: for ever.")
+	flags.BoolVar(&o.export, "export", false, "Print the BundleApproval, to be committed to Git, instead of creating it.")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "Show the pending plan, and send the decision to the API server as a dry run only.")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
-	return cmd
 }
 
 // completePlan completes the digest of the pending plan.
@@ -155,17 +155,47 @@ func decide(ctx context.Context, a *kit.App, o deciding, t kit.Target) error {
 	if err := waits.refuse(o); err != nil {
 		return err
 	}
+	if err := review(ctx, a, o, t, d); err != nil {
+		return err
+	}
 	return createDecision(ctx, a, c, o, approval)
+}
+
+// review shows what the plan changes, unless it was reviewed before, and asks whether to approve it. A denial changes nothing,
+// so it is not asked for.
+func review(ctx context.Context, a *kit.App, o deciding, t kit.Target, d *v1alpha1.BundleDeployment) error {
+	if o.plan != "" || o.deny {
+		return nil
+	}
+	if !o.yes && !o.dryRun && !a.CanAsk() {
+		return fmt.Errorf("cannot ask for confirmation without a terminal: add --yes, or --plan %s if you reviewed that plan", d.Status.Plan.Digest)
+	}
+	planned, err := preview.Current(ctx, a, t)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		a.Note([]string{fmt.Sprintf("the changes are not shown: %v", err)})
+	default:
+		if planned.Digest != d.Status.Plan.Digest {
+			a.Note([]string{"the cluster or the source changed since the controller made the pending plan: what follows may differ from it"})
+		}
+		fmt.Fprint(a.Streams.Out, "\n"+planned.Print(printer.StyleFor(a.Streams.Out), a.Name, false))
+	}
+	if o.yes || o.dryRun {
+		return nil
+	}
+	return a.Confirm(ctx, "Approve it? Type yes: ", "yes", "Nothing was approved.")
 }
 
 // approval is the decision as an object. Its name contains the plan, so that a second decision about it is noticed.
 func (o deciding) approval(d *v1alpha1.BundleDeployment, now time.Time) *v1alpha1.BundleApproval {
 	digits := strings.TrimPrefix(d.Status.Plan.Digest, "sha256:")
-	middle := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "-", v1alpha1.DecisionDeny: "-deny-"}[o.decision]
+	middle := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "-", v1alpha1.DecisionDeny: "-deny-"}[o.decision()]
 	approval := &v1alpha1.BundleApproval{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleApprovalKind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name + middle + digits[:min(12, len(digits))]},
-		Spec:       v1alpha1.BundleApprovalSpec{Deployment: d.Name, Plan: d.Status.Plan.Digest, Decision: o.decision, Reason: o.reason},
+		Spec:       v1alpha1.BundleApprovalSpec{Deployment: d.Name, Plan: d.Status.Plan.Digest, Decision: o.decision(), Reason: o.reason},
 	}
 	if o.expires > 0 {
 		approval.Spec.ExpirationTime = new(metav1.NewTime(now.Add(o.expires).UTC().Truncate(time.Second)))
@@ -208,7 +238,7 @@ func createDecision(ctx context.Context, a *kit.App, c *kit.Cluster, o deciding,
 	if err != nil {
 		return &kit.AccessError{Verb: "create", Resource: "bundleapprovals", Namespace: c.Namespace, Err: err}
 	}
-	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approves", v1alpha1.DecisionDeny: "denies"}[o.decision]
+	done := map[v1alpha1.ApprovalDecision]string{v1alpha1.DecisionApprove: "approves", v1alpha1.DecisionDeny: "denies"}[o.decision()]
 	suffix := ""
 	if o.dryRun {
 		suffix = " (dry run)"

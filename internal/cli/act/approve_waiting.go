@@ -30,15 +30,15 @@ func waiting(a *kit.App, d *v1alpha1.BundleDeployment, o deciding) (WaitingPlan,
 		fmt.Fprintf(a.Streams.Out, "%s %s: no plan waits for an approval\n", kit.Deployments.Name, view.Inline(d.Name))
 		return WaitingPlan{}, kit.ErrNo
 	case o.plan != "" && o.plan != d.Status.Plan.Digest:
-		return WaitingPlan{}, fmt.Errorf("the pending plan is %s, not %s: it changed since you reviewed it; see the pending plan with %s %s %s --dry-run",
-			d.Status.Plan.Digest, o.plan, a.Name, strings.ToLower(string(o.decision)), d.Name)
+		return WaitingPlan{}, fmt.Errorf("the pending plan is %s, not %s: it changed since you reviewed it; see the pending plan with %s approve %s --dry-run",
+			d.Status.Plan.Digest, o.plan, a.Name, d.Name)
 	}
 	return WaitingPlan{Deployment: d, Condition: *found}, nil
 }
 
 // refuse refuses an approval that would have no effect.
 func (w WaitingPlan) refuse(o deciding) error {
-	if o.decision == v1alpha1.DecisionApprove && w.Condition.Reason == v1alpha1.ReasonApprovalDenied {
+	if o.decision() == v1alpha1.DecisionApprove && w.Condition.Reason == v1alpha1.ReasonApprovalDenied {
 		return fmt.Errorf("this plan is denied, and a denial takes precedence: delete the BundleApproval that the message names first (kubectl get bundleapprovals -n %s --field-selector spec.deployment=%s)",
 			w.Deployment.Namespace, w.Deployment.Name)
 	}

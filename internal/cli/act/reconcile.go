@@ -23,6 +23,7 @@ import (
 // ReconcileOptions are the flags of reconcile.
 type ReconcileOptions struct {
 	withSource bool
+	retry      bool
 	Wait       bool
 	Timeout    time.Duration
 }
@@ -36,6 +37,10 @@ func ReconcileCommand(a *kit.App) *cobra.Command {
 		Short:   "Reconcile a BundleDeployment or BundleSource now",
 		Long: `Requests that the controller reconciles an object now instead of at its next interval, and waits for the outcome. With
 --with-source the source is resolved again first, so that a tag or branch that moved is installed at once.
+
+With --retry a BundleDeployment that failed is reconciled with all of its retries: a revision that remediation rejected is
+installed again, and a stalled deployment is reconciled as if it were new. If it is blocked by its source, the source is
+fetched again first. A deployment that is Ready is not changed.
 
 Exit codes:
 
@@ -51,20 +56,27 @@ satchel reconcile podinfo
 satchel reconcile podinfo --with-source
 
 # Only resolve the source again
-satchel reconcile source podinfo`),
+satchel reconcile source podinfo
+
+# Try again what failed, for example after an outage of the registry, or a revision that was rolled back
+satchel reconcile podinfo --retry`),
 		ValidArgsFunction: a.CompleteTargets(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := kit.OneTarget(cmd, args)
 			if err != nil {
 				return err
 			}
-			if o.withSource && t.Kind.Name == kit.Sources.Name {
+			switch {
+			case o.withSource && t.Kind.Name == kit.Sources.Name:
 				return kit.UsageError(cmd, "--with-source is for deployments; a source is resolved anyway")
+			case o.retry && t.Kind.Name == kit.Sources.Name:
+				return kit.UsageError(cmd, "--retry is for deployments; a source is always tried again")
 			}
 			return reconcile(cmd.Context(), a, o, t)
 		},
 	}
 	cmd.Flags().BoolVar(&o.withSource, "with-source", false, "Resolve the deployment's source first.")
+	cmd.Flags().BoolVar(&o.retry, "retry", false, "Only if it failed, was rejected or is stalled: try again as if it were new.")
 	cmd.Flags().BoolVar(&o.Wait, "wait", true, "Wait for the outcome.")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "How long to wait for the outcome.")
 	return cmd
@@ -74,6 +86,9 @@ func reconcile(ctx context.Context, a *kit.App, o ReconcileOptions, t kit.Target
 	c, err := a.Connect()
 	if err != nil {
 		return err
+	}
+	if o.retry {
+		return retry(ctx, a, c, o, t)
 	}
 	return reconcileAll(ctx, a, c, o, t)
 }
@@ -195,7 +210,7 @@ func reportOutcome(a *kit.App, t kit.Target, s view.Summary) error {
 // reportConsent says that a plan waits for approval.
 func reportConsent(a *kit.App, t kit.Target, s view.Summary) {
 	if s.Consent != "" {
-		fmt.Fprintf(a.Streams.Out, "Pending: %s; see it with %[2]s plan %[3]s, and decide with %[2]s approve %[3]s or %[2]s deny %[3]s\n", s.Consent, a.Name, view.ShellWord(t.Name))
+		fmt.Fprintf(a.Streams.Out, "Pending: %s; see it with %[2]s plan %[3]s, and decide with %[2]s approve %[3]s\n", s.Consent, a.Name, view.ShellWord(t.Name))
 	}
 }
 

@@ -5,9 +5,6 @@ package act
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -15,51 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// RetryCommand returns the command retry.
-func RetryCommand(a *kit.App) *cobra.Command {
-	o := ReconcileOptions{Wait: true}
-	cmd := &cobra.Command{
-		Use:     "retry NAME",
-		GroupID: kit.GroupAct,
-		Short:   "Retry a BundleDeployment that failed, was rejected or is stalled",
-		Long: `Retries a BundleDeployment that failed now, with all of its retries: a revision that remediation rejected is installed
-again, and a stalled deployment is reconciled as if it were new. If it is blocked by its source, the source is fetched
-again first. A deployment that is Ready is not changed; use reconcile for it.
-
-Exit codes:
-
-    0    Ready, after the retry or without one (with --wait=false: requested)
-    1    retried, and not Ready
-    2    failed: not found, no access, suspended, not handled within --timeout
-    130  interrupted by Ctrl-C (the controller goes on)`,
-		Example: a.Example(`
-# After an outage of the registry
-satchel retry podinfo
-
-# Try a revision again that was rolled back
-satchel retry podinfo --timeout 10m`),
-		ValidArgsFunction: a.CompleteOne(kit.Deployments),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := kit.OneTarget(cmd, args)
-			if err != nil {
-				return err
-			}
-			if t.Kind.Name != kit.Deployments.Name {
-				return kit.UsageError(cmd, "retry is about BundleDeployments; for a source: %s reconcile %s", a.Name, t.Word())
-			}
-			return retry(cmd.Context(), a, o, t)
-		},
-	}
-	cmd.Flags().BoolVar(&o.Wait, "wait", true, "Wait for the outcome.")
-	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "How long to wait for the outcome.")
-	return cmd
-}
-
-func retry(ctx context.Context, a *kit.App, o ReconcileOptions, t kit.Target) error {
-	c, err := a.Connect()
-	if err != nil {
-		return err
-	}
+// retry reconciles a deployment that failed as if it were new, with its source if it is blocked by that.
+func retry(ctx context.Context, a *kit.App, c *kit.Cluster, o ReconcileOptions, t kit.Target) error {
 	found, err := c.Get(ctx, t)
 	if err != nil {
 		return err
@@ -77,7 +31,7 @@ func retry(ctx context.Context, a *kit.App, o ReconcileOptions, t kit.Target) er
 		return err
 	}
 	sayWhatFailed(a, t, d, p)
-	o.withSource = atSource(p) && effective.SourceName(d) != ""
+	o.withSource = o.withSource || atSource(p) && effective.SourceName(d) != ""
 	return reconcileAll(ctx, a, c, o, t)
 }
 

@@ -20,8 +20,8 @@ func (a *App) CanAsk() bool {
 	return isFile && term.IsTerminal(int(in.Fd())) && printer.IsTerminal(a.Streams.ErrOut)
 }
 
-// Confirm asks a question, and accepts one answer as yes. Ctrl-C ends it.
-func (a *App) Confirm(ctx context.Context, question, wanted string) error {
+// Confirm asks a question, and accepts one answer as yes; after another one it says what did not happen. Ctrl-C ends it.
+func (a *App) Confirm(ctx context.Context, question, wanted, otherwise string) error {
 	fmt.Fprint(a.Streams.ErrOut, question)
 	answers := make(chan string, 1)
 	go func() {
@@ -37,6 +37,6 @@ func (a *App) Confirm(ctx context.Context, question, wanted string) error {
 			return nil
 		}
 	}
-	fmt.Fprintln(a.Streams.Out, "Nothing was deleted.")
+	fmt.Fprintln(a.Streams.Out, otherwise)
 	return ErrNo
 }

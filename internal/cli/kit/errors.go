@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -117,7 +119,7 @@ func (a *App) Explain(err error) string {
 	case errors.As(err, &download), errors.As(err, &fetched): // it is not about the cluster
 		return err.Error()
 	case errors.Is(err, clientcmd.ErrEmptyConfig): // clientcmd.IsEmptyConfig does not see errors inside of others
-		return "no cluster is chosen: set KUBECONFIG, or give --kubeconfig or --server"
+		return "no cluster is chosen: " + withoutCluster(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	case IsAPIMissing(err):
 		return fmt.Sprintf("Satchel is not installed in this cluster: the API %s is missing; install it with "+
 			"%s install, or choose another cluster with --context", v1alpha1.GroupVersion, a.Name)
@@ -130,6 +132,20 @@ func (a *App) Explain(err error) string {
 			serverOf(refused.URL), refused.Err)
 	}
 	return err.Error()
+}
+
+// withoutCluster says what to do where no kubeconfig names a cluster. A missing file of KUBECONFIG is no error for client-go.
+func withoutCluster(variable string) string {
+	var missing []string
+	for _, file := range filepath.SplitList(variable) {
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			missing = append(missing, file)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Sprintf("the file %s of KUBECONFIG does not exist: correct KUBECONFIG, or give --kubeconfig or --server", strings.Join(missing, ", "))
+	}
+	return "set KUBECONFIG, or give --kubeconfig or --server"
 }
 
 // explainForbidden names the permission that is missing.

@@ -28,7 +28,7 @@ func (p *Previewer) hooks() []hookPreview {
 		Planned: p.Out.isPlanned(p.Deployment), Secret: p.Out.secret,
 	}.Hooks()
 	if afterRetry {
-		p.note("a hook failed: hooks run again when the source has another revision, the spec changes, or a reconcile is requested with satchel retry")
+		p.note("a hook failed: hooks run again when the source has another revision, the spec changes, or a reconcile is requested with satchel reconcile --retry")
 	}
 	hooks := make([]hookPreview, 0, len(runs))
 	for _, run := range runs {

@@ -122,6 +122,11 @@ func preview(ctx context.Context, a *kit.App, o previewOptions, t kit.Target) (*
 	return p.Out, nil
 }
 
+// Current previews the current artifact of the source.
+func Current(ctx context.Context, a *kit.App, t kit.Target) (*Preview, error) {
+	return preview(ctx, a, previewOptions{}, t)
+}
+
 // Revision previews a revision of the history.
 func Revision(ctx context.Context, a *kit.App, t kit.Target, revision string) (*Preview, error) {
 	return preview(ctx, a, previewOptions{revision: revision}, t)

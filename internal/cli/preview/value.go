@@ -150,7 +150,7 @@ func (v *Preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
 		v.Notes = append(v.Notes, "the deployment is being deleted: its objects are removed")
 	}
 	if o.Path == "" && o.image == "" && o.revision == "" && d.Status.RejectedRevision != "" {
-		v.Notes = append(v.Notes, "the controller rejected revision "+view.ShortRevision(d.Status.RejectedRevision)+" and keeps the last healthy one applied; see satchel retry")
+		v.Notes = append(v.Notes, "the controller rejected revision "+view.ShortRevision(d.Status.RejectedRevision)+" and keeps the last healthy one applied; see satchel reconcile --retry")
 	}
 	if effective.DriftMode(&d.Spec) != v1alpha1.DriftEnabled {
 		v.Notes = append(v.Notes, "spec.driftDetection.mode is "+string(effective.DriftMode(&d.Spec))+": drift is not corrected")

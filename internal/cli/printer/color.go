@@ -22,7 +22,7 @@ func PrintConsent(c *view.Consent, out *strings.Builder, s Style) {
 			fmt.Fprintf(out, "  %s\n", line)
 		}
 	}
-	for _, line := range []struct{ what, command string }{{"see it    ", c.See}, {"approve it", c.Approve}, {"refuse it ", c.Deny}} {
+	for _, line := range []struct{ what, command string }{{"see it    ", c.See}, {"approve it", c.Approve}, {"deny it   ", c.Deny}} {
 		if line.command != "" {
 			fmt.Fprintf(out, "  %s  %s\n", line.what, line.command)
 		}

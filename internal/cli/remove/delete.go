@@ -48,6 +48,9 @@ operator still runs and can clean up after them.
 With --orphan only the BundleDeployment is deleted: its objects stay, annotated as orphaned, and the next BundleDeployment
 that contains them adopts them.
 
+What the command run created beside the BundleDeployment is deleted after it is gone: the BundleSource, the ServiceAccount
+and its RBAC. Namespaces stay, because others may use them by now. If the command ended before, run it again.
+
 Exit codes:
 
     0    gone (with --wait=false: requested; with --dry-run: listed)
@@ -65,7 +68,10 @@ satchel delete podinfo --dry-run -o yaml
 satchel delete podinfo --yes --timeout 10m
 
 # Release the objects and let them run
-satchel delete podinfo --orphan`),
+satchel delete podinfo --orphan
+
+# Remove what "satchel run greeter" created
+satchel delete greeter --yes`),
 		ValidArgsFunction: a.CompleteOne(kit.Deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := kit.OneDeployment(cmd, args)
@@ -96,6 +102,10 @@ func deleteDeployment(ctx context.Context, a *kit.App, o DeleteOptions, t kit.Ta
 		return err
 	}
 	d, err := x.Deployment(ctx, t)
+	var missing *kit.NotFoundError
+	if errors.As(err, &missing) && !o.dryRun {
+		return removeRest(ctx, a, x, o, t, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -117,7 +127,22 @@ func deleteDeployment(ctx context.Context, a *kit.App, o DeleteOptions, t kit.Ta
 	if err := BeginDeletion(waiting, a, x, o, d, f); err != nil || !o.Wait {
 		return err
 	}
-	return AwaitGone(waiting, a, x, o, t)
+	if err := AwaitGone(waiting, a, x, o, t); err != nil || !IsOfRun(d, d.Name) {
+		return err
+	}
+	_, err = RunObjects{App: a, Explorer: x, Name: d.Name, InstallNamespace: effective.InstallNamespace(d)}.Remove(waiting, o.Timeout)
+	return err
+}
+
+// removeRest deletes what an earlier deletion of a run left; where it left nothing, the deployment was not found.
+func removeRest(ctx context.Context, a *kit.App, x *kit.Explorer, o DeleteOptions, t kit.Target, notFound error) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, o.Timeout, kit.ErrTooLong)
+	defer cancel()
+	removed, err := RunObjects{App: a, Explorer: x, Name: t.Name}.Remove(waiting, o.Timeout)
+	if err == nil && removed == 0 {
+		return notFound
+	}
+	return err
 }
 
 // PrintRemovalPlan prints what goes and what stays.
@@ -154,6 +179,9 @@ func dependents(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployme
 // confirmDeletion shows what is deleted, and asks for confirmation.
 func confirmDeletion(ctx context.Context, a *kit.App, o DeleteOptions, d *v1alpha1.BundleDeployment, f RemovalPlan) error {
 	fmt.Fprint(a.Streams.Out, f.Print(printer.StyleFor(a.Streams.Out)))
+	if IsOfRun(d, d.Name) {
+		fmt.Fprintln(a.Streams.Out, "Then deleted: what the command run created beside it, that is its BundleSource, and its ServiceAccount and RBAC if run created them.")
+	}
 	if o.definitions {
 		if err := f.refuseShared(); err != nil {
 			return err
@@ -173,7 +201,7 @@ func confirmDeletion(ctx context.Context, a *kit.App, o DeleteOptions, d *v1alph
 	if o.definitions {
 		question, answer = "This deletes custom resources of others. Type the name of the deployment: ", d.Name
 	}
-	return a.Confirm(ctx, question, answer)
+	return a.Confirm(ctx, question, answer, "Nothing was deleted.")
 }
 
 // BeginDeletion sets the deletion policies of the flags, deletes the custom resources of others where that was requested, and

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/rbac"
+	"github.com/satchel-dev/satchel/internal/cli/remove"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -136,12 +137,12 @@ func (r *run) uploadPermission(account string) []*unstructured.Unstructured {
 // makeAccount writes the ServiceAccount and its RBAC. Objects that run did not create are not changed.
 func (r *run) makeAccount(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
-		resource := resourcesOfRun[o.GetKind()]
+		resource := remove.RunResources[o.GetKind()]
 		found, err := r.Bodies.Resource(resource).Namespace(o.GetNamespace()).Get(ctx, o.GetName(), metav1.GetOptions{})
 		switch {
 		case err == nil && !r.isOurs(found):
 			if o.GetKind() != "Namespace" {
-				r.Note([]string{fmt.Sprintf("%s %s exists already, and is not changed", o.GetKind(), objectPlace(o))})
+				r.Note([]string{fmt.Sprintf("%s %s exists already, and is not changed", o.GetKind(), remove.PlaceOf(o))})
 			}
 			continue
 		case apierrors.IsForbidden(err) && o.GetKind() == "Namespace":
@@ -156,7 +157,7 @@ func (r *run) makeAccount(ctx context.Context, objects []*unstructured.Unstructu
 
 // isOurs tells whether an earlier run of this name created an object.
 func (r *run) isOurs(o *unstructured.Unstructured) bool {
-	return o.GetLabels()[runLabel] == r.options.name && o.GetLabels()[runNamespaceLabel] == r.Namespace
+	return o.GetLabels()[remove.RunLabel] == r.options.name && o.GetLabels()[remove.RunNamespaceLabel] == r.Namespace
 }
 
 // granting says what to do when the user may not grant the permissions that the bundle needs.
@@ -165,5 +166,5 @@ func (r *run) granting(o *unstructured.Unstructured, err error) error {
 		return err
 	}
 	return fmt.Errorf("you may not create %s %s: you can only grant permissions that you have. Ask an administrator to apply what %s rbac prints for this bundle, "+
-		"and omit --create-service-account (the cluster says: %w)", o.GetKind(), objectPlace(o), r.Name, err)
+		"and omit --create-service-account (the cluster says: %w)", o.GetKind(), remove.PlaceOf(o), r.Name, err)
 }

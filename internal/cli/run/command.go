@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/manifests"
+	"github.com/satchel-dev/satchel/internal/cli/remove"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -59,7 +60,7 @@ after each change; unchanged content is neither sent nor written.
 used, unless a folder or an image is given in its place. The Secrets and ConfigMaps that it refers to have to exist.
 
 An image, or with --helm-repository a chart, is fetched by the source controller, in steps 3 and 5. All objects are
-labelled with satchel.dev/run, and the command cleanup removes them; objects of that name that run did not create are
+labelled with satchel.dev/run, and the command delete removes them; objects of that name that run did not create are
 not changed.
 
 Exit codes:
@@ -168,6 +169,9 @@ func completeRun(_ *kit.App, _ *cobra.Command, args []string, _ string) ([]strin
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
+// cleanupTimeout is how long the removal of --cleanup may take.
+const cleanupTimeout = 10 * time.Minute
+
 // runBundle runs all steps of the help, and with --cleanup removes the objects afterwards.
 func runBundle(ctx context.Context, a *kit.App, o runOptions) error {
 	x, err := a.Explore()
@@ -192,5 +196,5 @@ func runBundle(ctx context.Context, a *kit.App, o runOptions) error {
 	}
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	return errors.Join(err, cleanup(after, a, x, cleanupOptions{name: o.name, timeout: cleanupTimeout, installNamespace: o.installNamespace}))
+	return errors.Join(err, remove.Run(after, a, x, o.name, o.installNamespace, cleanupTimeout))
 }

@@ -11,29 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/remove"
 )
-
-// Labels of objects that run creates: the name of the run, and the namespace of its BundleDeployment.
-const (
-	runLabel          = "satchel.dev/run"
-	runNamespaceLabel = "satchel.dev/run-namespace"
-)
-
-// resourcesOfRun are the kinds of objects that run creates.
-var resourcesOfRun = map[string]schema.GroupVersionResource{
-	v1alpha1.BundleDeploymentKind: v1alpha1.GroupVersion.WithResource(kit.Deployments.Resource),
-	v1alpha1.BundleSourceKind:     v1alpha1.GroupVersion.WithResource(kit.Sources.Resource),
-	"Namespace":                   {Version: "v1", Resource: "namespaces"},
-	"ServiceAccount":              {Version: "v1", Resource: "serviceaccounts"},
-	"Role":                        {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-	"RoleBinding":                 {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-	"ClusterRole":                 {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
-	"ClusterRoleBinding":          {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
-}
 
 // labelled adds the labels of this run to an object.
 func (r *run) labelled(o *unstructured.Unstructured) *unstructured.Unstructured {
@@ -41,7 +23,7 @@ func (r *run) labelled(o *unstructured.Unstructured) *unstructured.Unstructured 
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[runLabel], labels[runNamespaceLabel] = r.options.name, r.Namespace
+	labels[remove.RunLabel], labels[remove.RunNamespaceLabel] = r.options.name, r.Namespace
 	o.SetLabels(labels)
 	return o
 }
@@ -136,7 +118,7 @@ func anyList(words []string) []any {
 
 // apply writes an object by server-side apply, and says whether that changed anything.
 func (r *run) apply(ctx context.Context, o *unstructured.Unstructured) error {
-	resource := resourcesOfRun[o.GetKind()]
+	resource := remove.RunResources[o.GetKind()]
 	what := r.Bodies.Resource(resource).Namespace(o.GetNamespace())
 	before, err := what.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -153,7 +135,7 @@ func (r *run) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	case equality.Semantic.DeepEqual(written(before), written(after)):
 		done = "unchanged"
 	}
-	fmt.Fprintf(r.Streams.Out, "%s %s: %s\n", o.GetKind(), objectPlace(o), done)
+	fmt.Fprintf(r.Streams.Out, "%s %s: %s\n", o.GetKind(), remove.PlaceOf(o), done)
 	return nil
 }
 
@@ -166,18 +148,11 @@ func written(o *unstructured.Unstructured) map[string]any {
 	return bare.Object
 }
 
-func objectPlace(o *unstructured.Unstructured) string {
-	if o.GetNamespace() == "" {
-		return o.GetName()
-	}
-	return o.GetNamespace() + "/" + o.GetName()
-}
-
 // writing is the error of an object that could not be written.
 func (r *run) writing(o *unstructured.Unstructured, err error) error {
-	resource := resourcesOfRun[o.GetKind()]
+	resource := remove.RunResources[o.GetKind()]
 	if resource.Group == v1alpha1.GroupVersion.Group && apierrors.IsForbidden(err) {
 		return &kit.AccessError{Verb: "patch", Resource: resource.Resource, Namespace: o.GetNamespace(), Err: err}
 	}
-	return fmt.Errorf("writing %s %s: %w", o.GetKind(), objectPlace(o), err)
+	return fmt.Errorf("writing %s %s: %w", o.GetKind(), remove.PlaceOf(o), err)
 }

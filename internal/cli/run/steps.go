@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/remove"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -158,10 +159,10 @@ func (r *run) refuseOthers(ctx context.Context, k kit.Kind) error {
 		return nil
 	case err != nil:
 		return &kit.AccessError{Verb: "get", Resource: k.Resource, Namespace: r.Namespace, Err: err}
-	case found.GetLabels()[runLabel] != r.options.name:
+	case found.GetLabels()[remove.RunLabel] != r.options.name:
 		return fmt.Errorf("there is a %s %s/%s that run did not create: choose another name, or delete that first", k.Name, r.Namespace, r.options.name)
 	case !found.GetDeletionTimestamp().IsZero():
-		return fmt.Errorf("the %s %s/%s of an earlier run is being deleted: wait for it with the command cleanup, and run this again", k.Name, r.Namespace, r.options.name)
+		return fmt.Errorf("the %s %s/%s of an earlier run is being deleted: wait for it with the command delete, and run this again", k.Name, r.Namespace, r.options.name)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/remove"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -71,7 +72,7 @@ func (r *run) token(ctx context.Context) (token, account string, err error) {
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": map[string]any{"name": account},
 		"spec": map[string]any{"audiences": []any{upload.Audience}, "expirationSeconds": int64(tokenSeconds)},
 	}}
-	answer, err := r.Bodies.Resource(resourcesOfRun["ServiceAccount"]).Namespace(r.Namespace).Create(ctx, request, metav1.CreateOptions{}, "token")
+	answer, err := r.Bodies.Resource(remove.RunResources["ServiceAccount"]).Namespace(r.Namespace).Create(ctx, request, metav1.CreateOptions{}, "token")
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", "", fmt.Errorf("there is no ServiceAccount %s/%s to install the bundle: create it, name another with --service-account, or add --create-service-account", r.Namespace, account)

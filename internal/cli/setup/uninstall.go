@@ -121,7 +121,7 @@ func confirmUninstall(ctx context.Context, a *kit.App, o uninstallOptions) error
 	case !a.CanAsk():
 		return errors.New("cannot ask for confirmation without a terminal: add --yes to remove Satchel")
 	}
-	return a.Confirm(ctx, "Remove it? Type yes: ", "yes")
+	return a.Confirm(ctx, "Remove it? Type yes: ", "yes", "Nothing was removed.")
 }
 
 // mostRefused is how many deployments a refusal names.

@@ -183,7 +183,7 @@ func AwaitsApproval(err error) bool {
 
 // requiredText says what needs an approval, and how to approve it.
 func (c *Consent) requiredText(d *v1alpha1.BundleDeployment, revision string) string {
-	return fmt.Sprintf("the plan %s for revision %s waits for an approval: %s.\nSee it with satchel plan %s -n %s; approve it with satchel approve %s -n %s --plan %s, or refuse it with satchel deny",
+	return fmt.Sprintf("the plan %s for revision %s waits for an approval: %s.\nSee it with satchel plan %s -n %s; approve it with satchel approve %s -n %s --plan %s, or deny it with the same command and --deny",
 		c.Digest, revision, strings.Join(c.Asks, "; "), d.Name, d.Namespace, d.Name, d.Namespace, c.Digest)
 }
 

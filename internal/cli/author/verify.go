@@ -116,7 +116,7 @@ func lookForSignature(ctx context.Context, a *kit.App, o verifyOptions, what str
 	}
 	resolved, err := fetcher.Resolve(ctx)
 	if err != nil {
-		return verified{}, &kit.DownloadError{What: what, Ref: ref, Err: err}
+		return verified{}, &bundle.DownloadError{What: what, Ref: ref, Err: err}
 	}
 	v := verified{Reference: ref.Name(), Digest: resolved.Digest}
 	seen, err := fetcher.Verify(ctx, resolved)
@@ -127,7 +127,7 @@ func lookForSignature(ctx context.Context, a *kit.App, o verifyOptions, what str
 	case errors.As(err, &problem) && problem.Reason == fetch.Unverified:
 		v.Problem = strings.TrimPrefix(err.Error(), "image "+ref.String()+": verifying "+resolved.Digest+": ")
 	default:
-		return v, &kit.DownloadError{What: what, Ref: ref, Err: err}
+		return v, &bundle.DownloadError{What: what, Ref: ref, Err: err}
 	}
 	return v, nil
 }

@@ -123,7 +123,7 @@ func OpenImageBundle(ctx context.Context, a *kit.App, what string, o OpenOptions
 	}()
 	tree, resolved, err := download(ctx, a, ref, dir, o)
 	if err != nil {
-		return nil, &kit.DownloadError{What: what, Ref: ref, Err: err}
+		return nil, &DownloadError{What: what, Ref: ref, Err: err}
 	}
 	return &Bundle{
 		Files: tree.FS(),

@@ -74,7 +74,7 @@ func OpenSource(ctx context.Context, a *kit.App, source *v1alpha1.BundleSourceSp
 	}
 	remove := func() error { return errors.Join(tree.Close(), os.RemoveAll(dir)) }
 	if _, err := fetch.Compose(ctx, parts, tree); err != nil {
-		return nil, errors.Join(&kit.FetchError{What: strings.Join(words, ", "), Err: err}, remove())
+		return nil, errors.Join(&FetchError{What: strings.Join(words, ", "), Err: err}, remove())
 	}
 	files, err := ignore.FS(tree.FS(), spec.Ignore)
 	if err != nil {
@@ -97,7 +97,7 @@ func resolveParts(ctx context.Context, a *kit.App, adapters *sourcefetch.Adapter
 			part.Resolved, err = part.Fetcher.Resolve(ctx)
 		}
 		if err != nil {
-			return nil, nil, &kit.FetchError{What: what, Err: err}
+			return nil, nil, &FetchError{What: what, Err: err}
 		}
 		if digest := part.Resolved.Digest; digest != "" && !strings.Contains(what, digest) {
 			what += ", which is " + digest

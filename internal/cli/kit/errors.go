@@ -3,7 +3,6 @@
 package kit
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -11,9 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,61 +59,19 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// DownloadError is an image that could not be fetched.
-type DownloadError struct {
-	What string // as the user wrote it
-	Ref  name.Reference
-	Err  error
+// sayable is an error with a complete message, though a failed connection may have caused it: it is not about the cluster.
+type sayable interface {
+	error
+	NotAboutCluster()
 }
-
-// Error says how the name was read, and why the image cannot be fetched.
-func (e *DownloadError) Error() string {
-	text := fmt.Sprintf("the image %s cannot be fetched: %s", e.Ref.Name(), e.cause())
-	if !LooksLikeImage(e.What) {
-		text = fmt.Sprintf("there is no folder %s, and %s", e.What, text)
-	}
-	return text
-}
-
-// cause is the error without what the message says already.
-func (e *DownloadError) cause() string {
-	var asked *url.Error
-	var noTLS tls.RecordHeaderError
-	switch {
-	case errors.As(e.Err, &asked) && errors.As(e.Err, &noTLS):
-		return asked.Err.Error() + "; add --insecure if that is a registry without TLS"
-	case errors.As(e.Err, &asked) && errors.Is(e.Err, syscall.ECONNREFUSED):
-		return asked.Err.Error() // which says what to do
-	case errors.As(e.Err, &asked) && isUnreachable(e.Err):
-		return asked.Err.Error() + "; check the name of the registry and your network"
-	}
-	text := strings.TrimPrefix(e.Err.Error(), "image "+e.Ref.String()+": ")
-	return strings.TrimPrefix(text, fmt.Sprintf("image %q: ", e.Ref.String()))
-}
-
-// Unwrap returns the cause.
-func (e *DownloadError) Unwrap() error { return e.Err }
-
-// FetchError is a source that could not be fetched.
-type FetchError struct {
-	What string // in words
-	Err  error
-}
-
-// Error names the source and the cause.
-func (e *FetchError) Error() string { return fmt.Sprintf("fetching %s: %v", e.What, e.Err) }
-
-// Unwrap returns the cause.
-func (e *FetchError) Unwrap() error { return e.Err }
 
 // Explain turns an error into one sentence that says what to do.
 func (a *App) Explain(err error) string {
 	var access *AccessError
 	var refused *url.Error
-	var download *DownloadError
-	var fetched *FetchError
+	var complete sayable
 	switch {
-	case errors.As(err, &download), errors.As(err, &fetched): // it is not about the cluster
+	case errors.As(err, &complete):
 		return err.Error()
 	case errors.Is(err, clientcmd.ErrEmptyConfig): // clientcmd.IsEmptyConfig does not see errors inside of others
 		return "no cluster is chosen: " + withoutCluster(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
@@ -127,7 +82,7 @@ func (a *App) Explain(err error) string {
 		return "the cluster does not accept your credentials: those of the kubeconfig are missing, wrong or expired; log in again, or choose others with --context or --user"
 	case apierrors.IsForbidden(err) && errors.As(err, &access):
 		return a.explainForbidden(access)
-	case errors.As(err, &refused) && isUnreachable(err):
+	case errors.As(err, &refused) && IsUnreachable(err):
 		return fmt.Sprintf("the cluster at %s cannot be reached (%v): start it, or choose another with --context or --kubeconfig",
 			serverOf(refused.URL), refused.Err)
 	}
@@ -179,8 +134,8 @@ func IsAPIMissing(err error) bool {
 	return false
 }
 
-// isUnreachable tells whether no connection came about.
-func isUnreachable(err error) bool {
+// IsUnreachable tells whether no connection came about.
+func IsUnreachable(err error) bool {
 	var network net.Error
 	return errors.As(err, &network)
 }

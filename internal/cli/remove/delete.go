@@ -30,14 +30,7 @@ type DeleteOptions struct {
 	Timeout     time.Duration
 }
 
-// DeleteCommand returns the command delete.
-func DeleteCommand(a *kit.App) *cobra.Command {
-	var o DeleteOptions
-	cmd := &cobra.Command{
-		Use:     "delete NAME",
-		GroupID: kit.GroupAct,
-		Short:   "Delete a BundleDeployment, after showing what goes and what stays",
-		Long: `Lists which objects are deleted with a BundleDeployment, and which stay and why, asks, deletes it and waits until all of
+const deleteHelp = `Lists which objects are deleted with a BundleDeployment, and which stay and why, asks, deletes it and waits until all of
 them are gone. Without a terminal, --yes is needed.
 
 CustomResourceDefinitions stay, with all their custom resources, unless spec.crds.deletionPolicy is Delete, and even then
@@ -56,7 +49,16 @@ Exit codes:
     0    gone (with --wait=false: requested; with --dry-run: listed)
     1    not gone within --timeout, or the answer to the question was no
     2    failed: not found, no access, not confirmed
-    130  interrupted by Ctrl-C (what was begun goes on)`,
+    130  interrupted by Ctrl-C (what was begun goes on)`
+
+// DeleteCommand returns the command delete.
+func DeleteCommand(a *kit.App) *cobra.Command {
+	var o DeleteOptions
+	cmd := &cobra.Command{
+		Use:     "delete NAME",
+		GroupID: kit.GroupAct,
+		Short:   "Delete a BundleDeployment, after showing what goes and what stays",
+		Long:    deleteHelp,
 		Example: a.Example(`
 # Show what would be deleted, and ask
 satchel delete podinfo

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/registryv1file"
 )
 
 func TestParseConfig(t *testing.T) {
@@ -35,7 +35,7 @@ func TestParseConfig(t *testing.T) {
 				DeploymentConfig: &apiextensions.JSON{Raw: []byte(`{"annotations":{"a":"b"},"nodeSelector":{"a":"b"}}`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := bundle.ParseConfig([]byte(tc.text))
+			got, err := registryv1file.ParseConfig([]byte(tc.text))
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -81,7 +81,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		"an old boolean":  {"what kubectl makes a boolean of is no string", "podAnnotations: yes\n", "line 1: podAnnotations is"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := bundle.ParseConfig([]byte(tc.text))
+			_, err := registryv1file.ParseConfig([]byte(tc.text))
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
@@ -106,7 +106,7 @@ func TestConfigWords(t *testing.T) {
 		}
 	}
 	got := map[string][]string{}
-	for _, w := range bundle.Words {
+	for _, w := range registryv1file.Words {
 		got[w.Field] = w.Allowed
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -121,12 +121,12 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add("a: &a [*a, *a]")
 	f.Add("---\n...\n---\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := bundle.ParseConfig([]byte(text))
+		got, err := registryv1file.ParseConfig([]byte(text))
 		if err != nil {
 			return
 		}
 		var want v1alpha1.RegistryV1Options
-		if err := bundle.DecodeStrictly([]byte(text), &want); err != nil {
+		if err := registryv1file.DecodeStrictly([]byte(text), &want); err != nil {
 			t.Fatalf("taken, but: %v", err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -160,7 +160,7 @@ func TestRenderConfig(t *testing.T) {
 	if got := render("--config", filepath.Join(t.TempDir(), "none.yaml")); got.code != kit.ExitError || !strings.Contains(got.err, "none.yaml: no such file") {
 		t.Errorf("a missing file: %s", got)
 	}
-	write(strings.Repeat("#", bundle.LongestConfig+1))
+	write(strings.Repeat("#", registryv1file.LongestConfig+1))
 	if got := render("--config", file); got.code != kit.ExitError || !strings.Contains(got.err, "larger than 1 MiB") {
 		t.Errorf("a file without end: %s", got.err)
 	}

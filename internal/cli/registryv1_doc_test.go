@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli/bundle"
+	"github.com/satchel-dev/satchel/internal/cli/registryv1file"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 )
 
@@ -113,12 +113,12 @@ func TestPageOptions(t *testing.T) {
 	for _, text := range blocks(page, "yaml") {
 		if strings.Contains(text, "\nkind: BundleDeployment\n") {
 			var d v1alpha1.BundleDeployment
-			if err := bundle.DecodeStrictly([]byte(text), &d); err != nil {
+			if err := registryv1file.DecodeStrictly([]byte(text), &d); err != nil {
 				t.Errorf("%v in\n%s", err, text)
 			}
 			continue
 		}
-		if _, err := bundle.ParseConfig([]byte(text)); err != nil {
+		if _, err := registryv1file.ParseConfig([]byte(text)); err != nil {
 			t.Errorf("%v in\n%s", err, text)
 		}
 	}

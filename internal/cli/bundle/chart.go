@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/helm/document"
 	"github.com/satchel-dev/satchel/internal/spec/values"
@@ -52,7 +53,7 @@ func (o *ChartOptions) Read(in io.Reader) (err error) {
 func ReadValues(files, set []string, in io.Reader) (map[string]any, error) {
 	merged := map[string]any{}
 	for _, file := range files {
-		name, data, err := readFile("--values", file, in, longestValues)
+		name, data, err := kit.ReadFile("--values", file, in, longestValues)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/manifests"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/registryv1file"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 	"github.com/satchel-dev/satchel/internal/lint"
@@ -133,7 +134,7 @@ func (o *ConversionOptions) Read(ctx context.Context, a *kit.App) (err error) {
 		return errors.New("only one of -f, --config and --values can be standard input, and once: give the others as files")
 	}
 	if o.ConfigFile != "" {
-		if o.config, err = readConfig(o.ConfigFile, a.Streams.In); err != nil {
+		if o.config, err = registryv1file.Read(o.ConfigFile, a.Streams.In); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,7 @@ func openChart(ctx context.Context, a *kit.App, chart string, o OpenOptions) (b 
 	}()
 	tree, resolved, err := downloadChart(ctx, a, chart, dir, o)
 	if err != nil {
-		return nil, &kit.FetchError{What: "the chart", Err: err}
+		return nil, &FetchError{What: "the chart", Err: err}
 	}
 	return &Bundle{
 		Files: tree.FS(),

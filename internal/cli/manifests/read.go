@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -59,12 +60,12 @@ func Read(names []string, in io.Reader) (*Set, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			data, err := readFile(file, in, limits.FileBytes)
+			name, data, err := kit.ReadFile("-f", file, in, limits.FileBytes)
 			if err != nil {
 				return nil, err
 			}
-			for _, m := range reader.Objects(nameOf(file), data) {
-				set.objects = append(set.objects, object{m.Object, nameOf(file)})
+			for _, m := range reader.Objects(name, data) {
+				set.objects = append(set.objects, object{m.Object, name})
 			}
 		}
 	}
@@ -105,26 +106,6 @@ func expand(name string) ([]string, error) {
 // isKustomization tells whether a file says how kustomize builds its folder; it holds no object.
 func isKustomization(name string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml"}, name)
-}
-
-// readFile reads one file, or standard input.
-func readFile(file string, in io.Reader, most int64) ([]byte, error) {
-	if file != StandardInput {
-		opened, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading -f: %w", err)
-		}
-		defer opened.Close() //nolint:errcheck // opened for reading only: closing cannot lose anything
-		in = opened
-	}
-	data, err := io.ReadAll(io.LimitReader(in, most+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("reading -f: %s: %w", nameOf(file), err)
-	case int64(len(data)) > most:
-		return nil, fmt.Errorf("reading -f: %s is larger than %d MiB", nameOf(file), most>>20)
-	}
-	return data, nil
 }
 
 // wordsFor is how messages call all files.

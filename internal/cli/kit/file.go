@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bundle
+package kit
 
 import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
-// readFile reads the file of a flag, or standard input where the file is "-". The name is what errors call it.
-func readFile(flag, file string, in io.Reader, most int64) (name string, data []byte, err error) {
+// ReadFile reads the file of a flag, or standard input where the file is "-". The name is what errors call it.
+func ReadFile(flag, file string, in io.Reader, most int64) (name string, data []byte, err error) {
 	name = file
 	if file == "-" {
 		name = "standard input"
@@ -26,7 +24,7 @@ func readFile(flag, file string, in io.Reader, most int64) (name string, data []
 	data, err = io.ReadAll(io.LimitReader(in, most+1))
 	switch {
 	case err != nil:
-		return name, nil, fmt.Errorf("reading %s from %s: %w", flag, name, kit.WithoutPath(err))
+		return name, nil, fmt.Errorf("reading %s from %s: %w", flag, name, WithoutPath(err))
 	case int64(len(data)) > most:
 		return name, nil, fmt.Errorf("reading %s from %s: it is larger than %d MiB", flag, name, most>>20)
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bundle
+// Package registryv1file reads a file with the contents of spec.registryV1, and names the lines of what is wrong with it.
+package registryv1file
 
 import (
 	"bytes"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/deploymentconfig"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/shape"
 )
@@ -24,10 +26,10 @@ import (
 // LongestConfig bounds the file: an object of the API server cannot be larger either.
 const LongestConfig = 1 << 20
 
-// readConfig reads the contents of spec.registryV1 from a file, or from standard input when its name is "-". It takes what
-// an API server would take, and nothing that it would drop: all that is wrong is named at once, with its line.
-func readConfig(file string, in io.Reader) (v1alpha1.RegistryV1Options, error) {
-	name, data, err := readFile("--config", file, in, LongestConfig)
+// Read reads the contents of spec.registryV1 from the file of --config, or from standard input when its name is "-". It takes
+// what an API server would take, and nothing that it would drop: all that is wrong is named at once, with its line.
+func Read(file string, in io.Reader) (v1alpha1.RegistryV1Options, error) {
+	name, data, err := kit.ReadFile("--config", file, in, LongestConfig)
 	if err != nil {
 		return v1alpha1.RegistryV1Options{}, err
 	}

@@ -119,7 +119,7 @@ func TestGet(t *testing.T) {
 	c.create(aDeployment())
 	c.create(aDeployment(called("broken"), reference, with(no(meta.ReadyCondition, v1alpha1.ReasonPlanRefused, "2 obstacles"))))
 
-	c.want(c.satchel("get"), kit.ExitOK, "NAME      READY   VERSION   ORIGIN                  OBJECTS   AGE", "broken    False", "podinfo   True    1.3.0     v1.3.0@sha256:aaaaaaa   5")
+	c.want(c.satchel("get"), kit.ExitOK, "NAME      READY   VERSION   ORIGIN                  OBJECTS   PENDING   AGE", "broken    False", "podinfo   True    1.3.0     v1.3.0@sha256:aaaaaaa   5")
 	everywhere := c.satchel("get", "all", "-A")
 	everywhere.out = strings.Join(strings.Fields(everywhere.out), " ") // how wide a column is depends on what others have
 	c.want(everywhere, kit.ExitOK, "NAMESPACE", c.namespace+" deployment/podinfo", c.namespace+" source/podinfo")
@@ -213,7 +213,7 @@ func TestCompletion(t *testing.T) {
 		"delete":           {"deployments only", []string{"delete", "podinfo", ""}, nil},
 		"export":           {"words of the flag", []string{"export", "-o", ""}, []string{"yaml", "json"}},
 		"check":            {"nothing", []string{"check", ""}, nil},
-		"output":           {"words of the flag", []string{"get", "-o", ""}, []string{"table", "wide", "json", "yaml", "name"}},
+		"output":           {"words of the flag", []string{"get", "-o", ""}, []string{"table", "wide", "name", "json", "yaml", "jsonpath=", "custom-columns="}},
 		"format":           {"words of the flag", []string{"render", "--format", ""}, []string{"plain+v0", "registry+v1", "helm", "kustomize"}},
 		"shell":            {"the shells", []string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}},
 	} {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/list"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
-	"github.com/satchel-dev/satchel/internal/cli/see"
 	"github.com/satchel-dev/satchel/internal/cli/spelling"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -65,25 +65,29 @@ func TestGetOutput(t *testing.T) {
 	one := []kit.Group{{Kind: kit.Sources, Objects: all[1].Objects[:1], Raw: all[1].Raw[:1]}}
 	for name, tc := range map[string]struct {
 		reason  string
-		options kit.GetOptions
+		options list.Options
 		groups  []kit.Group
 		single  bool
 	}{
-		"table":          {reason: "the everyday view", options: kit.GetOptions{Output: printer.OutputTable}, groups: all[:1]},
-		"table-sources":  {reason: "sources have no objects", options: kit.GetOptions{Output: printer.OutputTable}, groups: all[1:]},
-		"table-all":      {reason: "two kinds, two tables", options: kit.GetOptions{Output: printer.OutputTable}, groups: all},
-		"wide":           {reason: "everything, uncut", options: kit.GetOptions{Output: printer.OutputWide}, groups: all},
-		"all-namespaces": {reason: "the namespace comes first", options: kit.GetOptions{Output: printer.OutputTable, Everywhere: true}, groups: all},
-		"name":           {reason: "what kubectl accepts", options: kit.GetOptions{Output: printer.OutputName}, groups: all},
-		"json":           {reason: "one object as it is", options: kit.GetOptions{Output: printer.OutputJSON}, groups: one, single: true},
-		"yaml-list":      {reason: "a List, as kubectl has it", options: kit.GetOptions{Output: printer.OutputYAML}, groups: one},
-		"json-nothing":   {reason: "scripts get an empty list", options: kit.GetOptions{Output: printer.OutputJSON}},
-		"nothing":        {reason: "people get a sentence", options: kit.GetOptions{Output: printer.OutputTable}},
-		"nothing-else":   {reason: "the sentence says what was looked for", options: kit.GetOptions{Output: printer.OutputTable, Selector: "a=b", Everywhere: true}},
+		"table":          {reason: "the everyday view", options: list.Options{Output: list.Format(printer.OutputTable)}, groups: all[:1]},
+		"table-sources":  {reason: "sources have no objects", options: list.Options{Output: list.Format(printer.OutputTable)}, groups: all[1:]},
+		"table-all":      {reason: "two kinds, two tables", options: list.Options{Output: list.Format(printer.OutputTable)}, groups: all},
+		"wide":           {reason: "everything, uncut", options: list.Options{Output: list.Format(printer.OutputWide)}, groups: all},
+		"all-namespaces": {reason: "the namespace comes first", options: list.Options{Output: list.Format(printer.OutputTable), GetOptions: kit.GetOptions{Everywhere: true}}, groups: all},
+		"name":           {reason: "what kubectl accepts", options: list.Options{Output: list.Format(printer.OutputName)}, groups: all},
+		"json":           {reason: "one object as it is", options: list.Options{Output: list.Format(printer.OutputJSON)}, groups: one, single: true},
+		"yaml-list":      {reason: "a List, as kubectl has it", options: list.Options{Output: list.Format(printer.OutputYAML)}, groups: one},
+		"json-nothing":   {reason: "scripts get an empty list", options: list.Options{Output: list.Format(printer.OutputJSON)}},
+		"not-a-header":   {reason: "for scripts", options: list.Options{Output: list.Format(printer.OutputTable), NoHeaders: true}, groups: all[1:]},
+		"jsonpath":       {reason: "as in kubectl", options: list.Options{Output: "jsonpath={range .items[*]}{.metadata.name}{\"\\n\"}{end}"}, groups: all},
+		"custom-columns": {reason: "as in kubectl", options: list.Options{Output: "custom-columns=NAME:.metadata.name,REASON:.status.conditions[0].reason"}, groups: all},
+		"one-jsonpath":   {reason: "a named object is no list", options: list.Options{Output: "jsonpath={.metadata.name}"}, groups: one, single: true},
+		"nothing":        {reason: "people get a sentence", options: list.Options{Output: list.Format(printer.OutputTable)}},
+		"nothing-else":   {reason: "the sentence says what was looked for", options: list.Options{Output: list.Format(printer.OutputTable), GetOptions: kit.GetOptions{Selector: "a=b", Everywhere: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := see.PrintGroups(testApp(&out), tc.options, tc.groups, "demo", tc.single); err != nil {
+			if err := list.PrintGroups(testApp(&out), tc.options, tc.groups, "demo", tc.single); err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			golden(t, "get/"+name, out.String())
@@ -134,5 +138,60 @@ func TestShort(t *testing.T) {
 		if got := view.Short(d); got != want {
 			t.Errorf("short(%s) = %s, want %s", d, got, want)
 		}
+	}
+}
+
+// TestGetWatch lists, and then writes a line for each change.
+func TestGetWatch(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment())
+	c.create(aSource())
+	all, name := c.follow("get", "all", "-w"), c.follow("get", "podinfo", "-w", "-o", "name")
+	all.until("source/podinfo")
+	name.until("bundledeployment.satchel.dev/podinfo\n")
+	c.create(aDeployment(called("second"), never))
+	all.until("deployment/second")
+	before := strings.Count(name.out.String(), "\n")
+	d := c.deployment("podinfo")
+	if err := c.client.Delete(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	all.until("deleted\n")
+	name.until("podinfo\nbundledeployment.satchel.dev/podinfo\n")
+	if after := strings.Count(name.out.String(), "\n"); before != 1 || after != 2 || strings.Contains(name.out.String(), "second") {
+		t.Errorf("a watch of one name writes %q", name.out)
+	}
+	all.interrupt()
+	name.interrupt()
+	c.want(c.satchel("get", "-w", "-o", "json"), kit.ExitError, "-w writes a line for each change: leave -o json out")
+}
+
+// TestGetNotReady lists what is not Ready only, and says so when all are.
+func TestGetNotReady(t *testing.T) {
+	c := newTestCluster(t)
+	c.create(aDeployment())
+	c.want(c.satchel("get", "--not-ready"), kit.ExitOK, "Nothing that is not Ready was found in the namespace "+c.namespace)
+	c.create(aDeployment(called("broken"), with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "no"))))
+	got := c.satchel("get", "all", "--not-ready", "--no-headers")
+	if c.want(got, kit.ExitOK, "broken"); strings.Contains(got.out, "podinfo ") || strings.Contains(got.out, "NAME") {
+		t.Errorf("got %s", got)
+	}
+	c.want(c.satchel("get", "-o", "xml"), kit.ExitError, `"xml" is not one of: table, wide, name, json, yaml, jsonpath=, custom-columns=`)
+	c.want(c.satchel("get", "-o", "jsonpath={.a"), kit.ExitError, "jsonpath")
+}
+
+// TestTableWidth cuts the last column at the width of a terminal.
+func TestTableWidth(t *testing.T) {
+	table := printer.Table{Headers: []string{"A", "MESSAGE"}, Width: 40}
+	table.Add("x", strings.Repeat("word ", 20))
+	table.Add("y", "short")
+	for line := range strings.Lines(table.Render(printer.Style{})) {
+		if width := len([]rune(strings.TrimSuffix(line, "\n"))); width > 40 {
+			t.Errorf("%d characters in %q", width, line)
+		}
+	}
+	table.Width = 0
+	if !strings.Contains(table.Render(printer.Style{}), strings.Repeat("word ", 19)+"word") {
+		t.Error("it is cut without a terminal")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/dump"
 	"github.com/satchel-dev/satchel/internal/cli/inspect"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/list"
 	"github.com/satchel-dev/satchel/internal/cli/migrate"
 	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/rbac"
@@ -79,7 +80,7 @@ satchel render ./bundle --install-namespace demo`),
 // commands are all commands, in the order of the groups.
 func commands(a *kit.App) []*cobra.Command {
 	return []*cobra.Command{
-		see.GetCommand(a),
+		list.Command(a),
 		see.StatusCommand(a),
 		tree.Command(a),
 		trace.Command(a),

@@ -50,6 +50,20 @@ func consentText(o Object) string {
 	return "an approval is pending"
 }
 
+// PendingWord is what waits for a decision, in one word; empty for nothing.
+func PendingWord(o Object) string {
+	pending := pendingConsent(o)
+	switch {
+	case pending == nil:
+		return ""
+	case pending.Reason == v1alpha1.ReasonPruneHeld:
+		return "prune"
+	case pending.Reason == v1alpha1.ReasonApprovalDenied:
+		return "denied"
+	}
+	return "approval"
+}
+
 // newConsent says what is pending and which commands show, approve and deny it; nil for nothing.
 func newConsent(d *v1alpha1.BundleDeployment, program string) *Consent {
 	pending := pendingConsent(d)

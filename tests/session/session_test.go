@@ -127,14 +127,14 @@ func TestSession(t *testing.T) {
 	s.run(1, "plan", "web")
 	s.run(1, "plan", "web", "-o", "diff")
 	s.say("That is what was meant.")
-	s.run(0, "approve", "web", "--reason", "any disk will do")
+	s.run(0, "approve", "web", "--yes", "--reason", "any disk will do")
 	s.run(0, "wait", "web")
 	s.run(0, "history", "web")
 
 	s.say("Roll back to the first version, until it is known why the new one is slow.")
 	s.run(0, "rollback", "web", "--to", s.oldest(r), "--plan=false", "--wait=false")
 	s.eventually("the rollback waits for an approval", func() bool { return s.waits(r) })
-	s.run(0, "approve", "web", "--reason", "slow")
+	s.run(0, "approve", "web", "--yes", "--reason", "slow")
 	s.run(0, "wait", "web")
 
 	s.say("Which deployment owns this Pod, and who signed its content?")

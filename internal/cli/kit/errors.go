@@ -93,7 +93,7 @@ func (a *App) Explain(err error) string {
 func withoutCluster(variable string) string {
 	var missing []string
 	for _, file := range filepath.SplitList(variable) {
-		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) { //nolint:gosec // the user names the file in an own variable
 			missing = append(missing, file)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -90,9 +89,8 @@ func (t Target) Word() string {
 // String is the object for people.
 func (t Target) String() string { return t.Kind.Name + " " + t.Name }
 
-// GetOptions are the flags of get.
+// GetOptions say where objects are looked for.
 type GetOptions struct {
-	Output     printer.Output
 	Everywhere bool
 	Selector   string
 }
@@ -151,3 +149,14 @@ func (c *Cluster) Deployment(ctx context.Context, t Target) (*v1alpha1.BundleDep
 	}
 	return o.(*v1alpha1.BundleDeployment), nil //nolint:errcheck,forcetypeassert // the kind makes no other
 }
+
+// Dash is the text, or a dash for none.
+func Dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// StatusWidth is where messages are cut in lists.
+const StatusWidth = 100

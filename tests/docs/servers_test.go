@@ -22,7 +22,7 @@ import (
 
 // exampleHosts are the public hosts of examples; privateHost demands a login as
 // puller, with the password "secret".
-var exampleHosts = []string{"registry.example.org", "git.example.org", "downloads.example.org", "quay.io", "ghcr.io"}
+var exampleHosts = []string{"registry.example.org", "git.example.org", "downloads.example.org", "quay.io", "ghcr.io", "github.com"}
 
 const privateHost = "private.example.org"
 

@@ -13,7 +13,7 @@ export CGO_ENABLED := 0
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-# What the names of the images begin with in install.yaml of a release; empty for an example.
+# What the names of the images begin with: in their archives, and in install.yaml of a release; empty for an example.
 REGISTRY ?=
 TOOL    := go tool -modfile=tools/go.mod
 
@@ -57,8 +57,8 @@ build: ## Build the controllers and the CLI as static binaries into bin/.
 		go build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: images
-images: build ## Build container images from scratch as OCI archives into bin/images/.
-	go run ./build/image -version '$(VERSION)' -out bin/images
+images: build ## Build container images from scratch as OCI archives into bin/images/; REGISTRY begins their names.
+	go run ./build/image -version '$(VERSION)' -registry '$(REGISTRY)' -out bin/images
 
 .PHONY: release
 release: ## Build everything that a release consists of into dist/, reproducibly; REGISTRY says where images will be.

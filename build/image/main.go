@@ -3,13 +3,14 @@
 // Command image packs the controllers' static binaries into container images, see package oci, and writes each as an
 // OCI archive, which podman, skopeo, crane, containerd and Docker load.
 //
-//	image -version v0.1.0 -bin bin -out bin/images
+//	image -version v0.1.0 -bin bin -out bin/images -registry registry.example.org/satchel
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 
@@ -24,15 +25,16 @@ func main() {
 	bin := flag.String("bin", "bin", "folder with the static binaries")
 	out := flag.String("out", "bin/images", "folder for the archives")
 	arch := flag.String("arch", runtime.GOARCH, "architecture that the binaries were built for")
+	registry := flag.String("registry", "", "what the names of the images in the archives begin with; empty for the bare names")
 	flag.Parse()
-	if err := run(*version, *bin, *out, *arch); err != nil {
+	if err := run(*version, *bin, *out, *arch, *registry); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
 // run writes an archive for each binary.
-func run(version, bin, out, arch string) error {
+func run(version, bin, out, arch, registry string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
@@ -41,15 +43,15 @@ func run(version, bin, out, arch string) error {
 		if err != nil {
 			return fmt.Errorf("building the image of %s: %w", name, err)
 		}
-		archive := filepath.Join(out, name+".tar")
-		if err := oci.WriteArchive(archive, name+":"+version, image); err != nil {
+		archive, reference := filepath.Join(out, name+".tar"), path.Join(registry, name)+":"+version
+		if err := oci.WriteArchive(archive, reference, image); err != nil {
 			return fmt.Errorf("writing %s: %w", archive, err)
 		}
 		digest, err := image.Digest()
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s: %s:%s, %s\n", archive, name, version, digest)
+		fmt.Printf("%s: %s, %s\n", archive, reference, digest)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@
 //
 // Blocks of sh run with the folder and the exported variables that the one before them left. Blocks of
 // console are commands, after "$ ", with what they print. Blocks of yaml are applied to the API server as a
-// dry run. Blocks of text are for people. Lines of output have to come in the order of the page, with any
+// dry run. Blocks of text are for people, and blocks of mermaid are diagrams. Lines of output have to come in the order of the page, with any
 // lines between them; numbers, ages and digests may differ.
 //
 // The hosts of examples (registry.example.org, git.example.org and so on) are servers of the test.

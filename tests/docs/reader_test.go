@@ -87,8 +87,11 @@ func (p *reader) follow(ctx context.Context, step markdown.Step) error {
 		return p.manifest(ctx, step)
 	case step.Language == "text":
 		return p.text(step)
+	case step.Language == "mermaid":
+		p.tally.shown++
+		return nil
 	}
-	return fmt.Errorf("a block is of sh, console, yaml or text, not of %q", step.Language)
+	return fmt.Errorf("a block is of sh, console, yaml, text or mermaid, not of %q", step.Language)
 }
 
 // left tells whether a block is left out, and why.

@@ -201,6 +201,6 @@ func (s *script) compare(file string) {
 		s.t.Fatal(err)
 	}
 	if got != string(want) {
-		s.t.Errorf("the transcript is another one (go test ./tests/session -update writes it):\n%s", got)
+		s.t.Errorf("the transcript is another one (go test ./tests/session -update writes it, go test ./tests/terminal -update then draws the images):\n%s", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/adopt"
 	"github.com/satchel-dev/satchel/internal/cli/author"
 	"github.com/satchel-dev/satchel/internal/cli/check"
+	"github.com/satchel-dev/satchel/internal/cli/create"
 	"github.com/satchel-dev/satchel/internal/cli/dump"
 	"github.com/satchel-dev/satchel/internal/cli/inspect"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -94,6 +95,7 @@ func commands(a *kit.App) []*cobra.Command {
 		inspect.Command(a),
 		rbac.Command(a),
 
+		create.Command(a),
 		author.InitCommand(a),
 		author.BuildCommand(a),
 		author.PushCommand(a),

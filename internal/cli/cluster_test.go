@@ -202,7 +202,7 @@ func TestCompletion(t *testing.T) {
 		"get second":       {"not what is there already", []string{"get", "podinfo", ""}, []string{"other"}},
 		"get sources":      {"names of the kind", []string{"get", "sources", ""}, []string{"podinfo"}},
 		"get qualified":    {"KIND/NAME", []string{"get", "source/"}, []string{"source/podinfo"}},
-		"status":           {"deployments only", []string{"status", ""}, []string{"other", "podinfo"}},
+		"status":           {"one of either kind", []string{"status", ""}, []string{"other", "podinfo", "deployment", "source"}},
 		"status second":    {"one name", []string{"status", "podinfo", ""}, nil},
 		"reconcile":        {"one of either kind", []string{"reconcile", ""}, []string{"other", "podinfo", "deployment", "source"}},
 		"reconcile source": {"names of the kind", []string{"reconcile", "source", ""}, []string{"podinfo"}},

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"bytes"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +117,7 @@ func TestHelpHidesGlobalFlags(t *testing.T) {
 }
 
 func TestUsageErrors(t *testing.T) {
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("KUBECONFIG", "/none/config")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	for name, tc := range map[string]struct {
 		reason string
@@ -128,16 +127,15 @@ func TestUsageErrors(t *testing.T) {
 		"typing error":       {"the command is suggested", []string{"gte"}, `there is no command "gte"; did you mean get?; see satchel --help`},
 		"no command":         {"nothing is near", []string{"xyzzy"}, `there is no command "xyzzy"; see satchel --help`},
 		"no flag":            {"where to look", []string{"get", "--foo"}, "unknown flag: --foo; see satchel get --help"},
-		"no format":          {"what there is", []string{"get", "-o", "csv"}, `invalid argument "csv" for "-o, --output" flag: "csv" is not one of: table, wide, json, yaml, name; see satchel get --help`},
+		"no format":          {"what there is", []string{"get", "-o", "csv"}, `invalid argument "csv" for "-o, --output" flag: "csv" is not one of: table, wide, name, json, yaml, jsonpath=, custom-columns=; see satchel get --help`},
 		"name and -A":        {"a name is of one namespace", []string{"get", "a", "-A"}, "a name means one object of one namespace: leave -A or the name out; see satchel get --help"},
 		"name and -l":        {"a name is a name", []string{"get", "a", "-l", "a=b"}, "a name means one object whatever its labels: leave -l or the name out; see satchel get --help"},
 		"status of nothing":  {"of what?", []string{"status"}, "status needs the name of one object, got none; see satchel status --help"},
 		"status of two":      {"of which?", []string{"status", "a", "b"}, "status needs the name of one object, got 2: a b; see satchel status --help"},
-		"status of a source": {"where to look", []string{"status", "source/a"}, "status shows BundleDeployments; for a source: satchel get source a -o yaml; see satchel status --help"},
 		"source with source": {"a flag without meaning", []string{"reconcile", "source", "a", "--with-source"}, "--with-source is for deployments; a source is resolved anyway; see satchel reconcile --help"},
 		"no shell":           {"which one?", []string{"completion"}, "completion needs the name of one shell: bash, zsh, fish or powershell; see satchel completion --help"},
 		"unknown shell":      {"what there is", []string{"completion", "csh"}, `there is no completion for "csh": choose bash, zsh, fish or powershell; see satchel completion --help`},
-		"no cluster":         {"how to choose one", []string{"get"}, "of KUBECONFIG does not exist: correct KUBECONFIG, or give --kubeconfig or --server"},
+		"no cluster":         {"how to choose one", []string{"get"}, "no cluster is chosen: the file /none/config of KUBECONFIG does not exist: correct KUBECONFIG, or give --kubeconfig or --server"},
 		"no such kubeconfig": {"the file is named", []string{"get", "--kubeconfig", "/none"}, "reading the kubeconfig: stat /none: no such file or directory"},
 		"no server": {"which cluster, and what to do", []string{"get", "-s", "http://127.0.0.1:1"},
 			"the cluster at http://127.0.0.1:1 cannot be reached (dial tcp 127.0.0.1:1: connect: connection refused): start it, or choose another with --context or --kubeconfig"},

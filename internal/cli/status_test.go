@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/cli/see"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -323,4 +324,33 @@ func TestEveryFailureHasAHint(t *testing.T) {
 	if count != len(view.Hints) {
 		t.Errorf("%d hints for %d reasons: remove those that no reason has", len(view.Hints), count)
 	}
+}
+
+// TestStatusOfASource shows what a source resolved to, what is wrong, and what installs from it.
+func TestStatusOfASource(t *testing.T) {
+	suspended := func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }
+	for name, tc := range map[string]struct {
+		source   *v1alpha1.BundleSource
+		users    []string
+		upToDate bool
+	}{
+		"ready":     {aSource(), []string{"other", "podinfo"}, true},
+		"several":   {aSource(severalSources), nil, true},
+		"failed":    {aSource(unpublished, failing(v1alpha1.ReasonNotFound, "image example.org/podinfo:v1.3.0: not found (404)\nsecond"+steering)), nil, false},
+		"suspended": {aSource(suspended), nil, true},
+		"new":       {aSource(unpublished, func(s *v1alpha1.BundleSource) { s.Status = v1alpha1.BundleSourceStatus{} }), nil, false},
+	} {
+		v := view.NewSourceStatus(tc.source, tc.users)
+		text := see.PrintSource(v, printer.Style{}, noon)
+		golden(t, "status/bundlesource-"+name, text)
+		if odd := hiddenIn(text); odd != "" || v.UpToDate != tc.upToDate {
+			t.Errorf("%s: %s %v", name, odd, v.UpToDate)
+		}
+	}
+	c := newTestCluster(t)
+	c.create(aSource())
+	c.create(aDeployment(reference))
+	c.want(c.satchel("status", "source/podinfo"), kit.ExitOK, "BundleSource "+c.namespace+"/podinfo: Ready", "used by BundleDeployment podinfo")
+	c.want(c.satchel("status", "source", "podinfo", "-o", "json"), kit.ExitOK, `"usedBy": [`)
+	c.want(c.satchel("status", "source/none"), kit.ExitError, `there is no BundleSource "none"`)
 }

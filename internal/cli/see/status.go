@@ -20,14 +20,16 @@ import (
 func StatusCommand(a *kit.App) *cobra.Command {
 	var o printer.Output
 	cmd := &cobra.Command{
-		Use:     "status NAME",
+		Use:     "status [deployment|source] NAME",
 		GroupID: kit.GroupSee,
-		Short:   "Show the progress of a BundleDeployment, and where it is stuck",
+		Short:   "Show the progress of a BundleDeployment or a BundleSource, and where it is stuck",
 		Long: `Shows the pipeline of a BundleDeployment from its source to health. The first failed step has the whole message and what
 to do about it; the end says what happens next without user action.
 
 Where the ServiceAccount lacks permissions, it also prints roles and bindings that grant them. They are computed as plan
 does, with your own permissions and for the current revision of the source.
+
+Of a BundleSource it shows what each reference resolved to, what is published, what went wrong, and what installs from it.
 
 Signs: ✓ done, … in progress, ✗ failed, · waits for the steps before it.
 
@@ -41,19 +43,22 @@ Exit codes:
 # Where is it stuck?
 satchel status podinfo -n demo
 
+# Why is nothing fetched?
+satchel status source podinfo -n demo
+
 # For a script: is it Ready?
 satchel status podinfo >/dev/null && echo ready
 
 # The first failing step
 satchel status podinfo -o json | jq .problem`),
-		ValidArgsFunction: a.CompleteOne(kit.Deployments),
+		ValidArgsFunction: a.CompleteTargets(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := kit.OneTarget(cmd, args)
 			if err != nil {
 				return err
 			}
-			if t.Kind.Name != kit.Deployments.Name {
-				return kit.UsageError(cmd, "status shows BundleDeployments; for a source: %s get source %s -o yaml", a.Name, t.Name)
+			if t.Kind.Name == kit.Sources.Name {
+				return sourceStatus(cmd.Context(), a, o, t)
 			}
 			return status(cmd.Context(), a, o, t)
 		},

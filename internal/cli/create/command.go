@@ -188,7 +188,7 @@ func (o *deploymentFlags) deploymentFlags(a *kit.App, cmd *cobra.Command) {
 func (o *deploymentFlags) spec(cmd *cobra.Command, a *kit.App) (*v1alpha1.BundleDeploymentSpec, error) {
 	spec := &v1alpha1.BundleDeploymentSpec{
 		Path: o.path, Format: v1alpha1.Format(o.format), InstallNamespace: o.installNamespace, CreateNamespace: o.createNamespace,
-		ServiceAccountName: v1alpha1.ServiceAccountName(o.account),
+		ServiceAccountName: o.account,
 	}
 	var err error
 	switch given := o.from.kinds(); {
@@ -206,7 +206,7 @@ func (o *deploymentFlags) spec(cmd *cobra.Command, a *kit.App) (*v1alpha1.Bundle
 		spec.RegistryV1 = &v1alpha1.RegistryV1Options{WatchNamespaces: o.watchNamespaces}
 	}
 	for _, name := range o.dependsOn {
-		spec.DependsOn = append(spec.DependsOn, v1alpha1.Dependency{Name: v1alpha1.ObjectName(name)})
+		spec.DependsOn = append(spec.DependsOn, v1alpha1.Dependency{Name: name})
 	}
 	if o.approval != "" {
 		spec.Approval = &v1alpha1.ApprovalOptions{Mode: v1alpha1.ApprovalMode(o.approval)}
@@ -225,7 +225,7 @@ func (o *deploymentFlags) helm(a *kit.App) (*v1alpha1.HelmOptions, error) {
 		if !found || kind != "Secret" && kind != "ConfigMap" {
 			return nil, fmt.Errorf("--values-from %q is none of Secret/NAME and ConfigMap/NAME", from)
 		}
-		options.ValuesFrom = append(options.ValuesFrom, v1alpha1.ValuesReference{Kind: kind, Name: v1alpha1.ObjectName(name)})
+		options.ValuesFrom = append(options.ValuesFrom, v1alpha1.ValuesReference{Kind: kind, Name: name})
 	}
 	values, err := bundle.ReadValues(o.vals, o.set, a.Streams.In)
 	if err != nil {

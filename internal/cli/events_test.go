@@ -99,6 +99,18 @@ func TestEventsOfCluster(t *testing.T) {
 	if got := c.satchel("events", "app", "-o", "json", "--warnings"); json.Unmarshal([]byte(got.out), &list) != nil || len(list.Events) != 1 || list.Events[0].Reason != "Unreachable" {
 		t.Errorf("got %s", got)
 	}
+	all := c.satchel("events")
+	c.want(all, kit.ExitOK, "BundleSource "+c.namespace+"/another", "of no concern", "BundleDeployment "+c.namespace+"/app")
+	if strings.Contains(all.out, "Pod ") {
+		t.Errorf("events of other kinds are shown: %s", all)
+	}
+	c.want(c.satchel("events", "-A", "--warnings"), kit.ExitOK, "BundleSource "+c.namespace+"/another")
+	c.want(c.satchel("events", "app", "-A"), kit.ExitError, "a name means one object of one namespace")
+	followed := c.follow("events", "-w")
+	followed.until("of no concern")
+	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleDeployment", Name: "later"}, "Normal", "Installed", "another one")
+	followed.until("BundleDeployment " + c.namespace + "/later  another one\n")
+	followed.interrupt()
 	c.eventsFollowed(deployment, strings.TrimPrefix(pod, c.namespace+"/"))
 	c.want(c.satchel("events", "app", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
 }

@@ -17,22 +17,26 @@ import (
 
 // eventsOptions are the flags of events.
 type eventsOptions struct {
-	output   printer.Output
-	follow   bool
-	warnings bool
-	limit    int
+	output     printer.Output
+	everywhere bool
+	follow     bool
+	warnings   bool
+	limit      int
 }
 
 // EventsCommand returns the command events.
 func EventsCommand(a *kit.App) *cobra.Command {
 	var o eventsOptions
 	cmd := &cobra.Command{
-		Use:     "events NAME",
+		Use:     "events [NAME]",
 		GroupID: kit.GroupSee,
 		Short:   "Show what happened to a BundleDeployment, its source, its objects and their Pods",
 		Long: `Shows the events of a BundleDeployment, of its source, of the objects in its inventory and of what those own, such as
 Pods, in one list by time, the newest last. What happened again counts as one event. Kubernetes keeps events for an hour
 unless the cluster is configured otherwise; history shows the outcome of earlier revisions.
+
+Without a name it shows the events of all BundleDeployments, BundleSources and BundleApprovals of the namespace, and with
+-A of all namespaces.
 
 Events that you may not read are named on standard error, and the rest is shown. Events of objects on a remote cluster
 (spec.kubeConfig) are on that cluster. With -w new events follow, until Ctrl-C.
@@ -42,6 +46,9 @@ Events that you may not read are named on standard error, and the rest is shown.
 # What happened lately?
 satchel events podinfo -n demo
 
+# What goes wrong anywhere?
+satchel events -A --warnings
+
 # Only what is wrong, with all columns
 satchel events podinfo --warnings -o wide
 
@@ -49,10 +56,16 @@ satchel events podinfo --warnings -o wide
 satchel events podinfo -w`),
 		ValidArgsFunction: a.CompleteOne(kit.Deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := kit.OneDeployment(cmd, args)
+			t := kit.Target{Kind: kit.Deployments}
+			if len(args) > 0 {
+				var err error
+				if t, err = kit.OneDeployment(cmd, args); err != nil {
+					return err
+				}
+			}
 			switch {
-			case err != nil:
-				return err
+			case o.everywhere && t.Name != "":
+				return kit.UsageError(cmd, "a name means one object of one namespace: leave -A or the name out")
 			case o.limit < 0:
 				return kit.UsageError(cmd, "--limit is a number of events, or 0 for all")
 			case o.follow && o.output != printer.OutputTable && o.output != printer.OutputWide:
@@ -62,6 +75,7 @@ satchel events podinfo -w`),
 		},
 	}
 	a.OutputFlag(cmd, &o.output, printer.OutputTable, printer.OutputWide, printer.OutputJSON, printer.OutputYAML)
+	cmd.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "Show the events of all namespaces.")
 	cmd.Flags().BoolVarP(&o.follow, "watch", "w", false, "Go on with a line for each event, until Ctrl-C.")
 	cmd.Flags().BoolVar(&o.warnings, "warnings", false, "Show warnings only.")
 	cmd.Flags().IntVar(&o.limit, "limit", 200, "Show so many of the newest events; 0 shows all.")
@@ -73,7 +87,7 @@ func events(ctx context.Context, a *kit.App, o eventsOptions, t kit.Target) erro
 	if err != nil {
 		return err
 	}
-	r := &eventReader{Explorer: x, target: t, owners: map[inventory.ID]*inventory.ID{}, listed: map[tree.KindInNamespace]bool{}, seen: map[string]string{}}
+	r := &eventReader{Explorer: x, target: t, everywhere: o.everywhere, owners: map[inventory.ID]*inventory.ID{}, listed: map[tree.KindInNamespace]bool{}, seen: map[string]string{}}
 	if err := r.refresh(ctx); err != nil {
 		return err
 	}

@@ -36,7 +36,8 @@ var eventResource = schema.GroupVersionResource{Version: "v1", Resource: "events
 // eventReader knows which events concern a deployment.
 type eventReader struct {
 	*kit.Explorer
-	target     kit.Target
+	target     kit.Target            // without a name: all of Satchel's objects
+	everywhere bool                  // in all namespaces
 	concerned  map[inventory.ID]bool // the deployment, its source and the inventory
 	namespaces []string
 	owners     map[inventory.ID]*inventory.ID // what owns an object; nil for nothing
@@ -46,6 +47,13 @@ type eventReader struct {
 
 // refresh reads the deployment, which says what is concerned.
 func (r *eventReader) refresh(ctx context.Context) error {
+	if r.target.Name == "" {
+		r.namespaces = []string{r.Namespace}
+		if r.everywhere {
+			r.namespaces = []string{metav1.NamespaceAll}
+		}
+		return nil
+	}
 	d, err := r.Deployment(ctx, r.target)
 	if err != nil {
 		return err
@@ -136,6 +144,9 @@ func typedEvent(body *unstructured.Unstructured) *corev1.Event {
 
 // mayConcern tells, without a request, whether an object is concerned or of a kind that can be owned.
 func (r *eventReader) mayConcern(id inventory.ID) bool {
+	if r.target.Name == "" {
+		return id.Group == v1alpha1.GroupVersion.Group
+	}
 	_, owned := ownable[id.GroupKind()]
 	return owned || r.concerned[id]
 }
@@ -155,7 +166,7 @@ func ownableKinds() map[schema.GroupKind]schema.GroupVersionKind {
 
 // concerns tells whether an object is the deployment's, or owned by one that is.
 func (r *eventReader) concerns(ctx context.Context, id inventory.ID, generations int) bool {
-	if r.concerned[id] {
+	if r.concerned[id] || r.target.Name == "" && r.mayConcern(id) {
 		return true
 	}
 	kind, owned := ownable[id.GroupKind()]

@@ -69,6 +69,9 @@ func TestManifestSources(t *testing.T) {
 			}
 		}
 	}
+	if got := satchel(t, "render", registry.Host()+"/bundles/web:v1", "--install-namespace", "shop"); got.code != kit.ExitOK || !strings.Contains(got.out, "name: settings") {
+		t.Errorf("plain HTTP on loopback is not detected: %s", got)
+	}
 	for name, c := range map[string]struct{ source, want string }{
 		"upload":     {`{upload: {digest: "sha256:` + strings.Repeat("a", 64) + `"}}`, "the source is an upload, which only the cluster has: give the folder in its place"},
 		"a key":      {`{git: {repository: "https://example.org/x.git", secretRef: {name: key}}}`, "refers to the Secret key, which is not in"},

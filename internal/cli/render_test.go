@@ -273,7 +273,6 @@ func TestRenderImage(t *testing.T) {
 		args         []string
 	}{
 		"no such tag":             {"the registry's word", "not found", []string{strings.TrimSuffix(ref, "v1") + "v2", "--insecure"}},
-		"no TLS":                  {"plain HTTP only when asked for", "", []string{ref}},
 		"no folder":               {"it was neither of both", "there is no folder x, and the image ", []string{"x", "--insecure", "--platform", "x"}},
 		"no server":               {"a registry is no cluster", "the image 127.0.0.1:1/x:v1 cannot be fetched: connection refused: check the host and the port, and that the server runs\n", []string{"127.0.0.1:1/x:v1", "--insecure"}},
 		"no such platform syntax": {"before anything is asked", "platform", []string{ref, "--insecure", "--platform", "x"}},

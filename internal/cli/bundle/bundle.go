@@ -145,16 +145,18 @@ func describeImage(ref name.Reference, r fetch.Resolved) string {
 
 // download resolves the image and fetches what it resolved to.
 func download(ctx context.Context, a *kit.App, ref name.Reference, dir string, o OpenOptions) (*fetch.Tree, fetch.Resolved, error) {
+	host := ref.Context().RegistryStr()
+	plain := o.Insecure || IsLoopback(host) && !SpeaksTLS(ctx, ref)
 	var insecure []string
-	if o.Insecure {
-		insecure = []string{ref.Context().RegistryStr()}
+	if plain {
+		insecure = []string{host}
 	}
 	limits := fetch.DefaultLimits()
 	client := LocalPolicy(insecure).HTTPClient(limits)
 	progress := printer.NewProgress(a.Streams.ErrOut, "Downloading "+ref.Name())
 	client.Transport = progress.Count(client.Transport)
 	defer progress.Done()
-	options := image.Options{Ref: ref.String(), Platform: o.Platform, Insecure: o.Insecure, Client: client, Limits: limits}
+	options := image.Options{Ref: ref.String(), Platform: o.Platform, Insecure: plain, Client: client, Limits: limits}
 	if err := Trust(ctx, a, o, ref, &options); err != nil {
 		return nil, fetch.Resolved{}, err
 	}

@@ -59,7 +59,7 @@ func Flags(a *kit.App, cmd *cobra.Command, o *OpenOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Path, "path", "", "Folder inside the folder or image that holds the bundle.")
 	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
-	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry, or with a Helm repository at an http:// URL.")
+	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry, which is detected on loopback, or with a Helm repository at an http:// URL.")
 	RepositoryFlags(cmd, o)
 	a.EnumFlag(cmd, &o.Format, "format", "", "Format of the bundle; detected when left out.",
 		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))

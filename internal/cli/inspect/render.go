@@ -85,7 +85,7 @@ satchel render ./chart --install-namespace shop --release-name shop --values pro
 satchel render ingress --helm-repository https://charts.example.org/stable --install-namespace shop
 
 # From a registry on this machine, without TLS
-satchel render localhost:5000/bundle:dev --insecure --install-namespace demo`),
+satchel render localhost:5000/bundle:dev --install-namespace demo`),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRender(a, cmd, o, args) },
 	}
 	bundle.ConversionFlags(a, cmd, &o.ConversionOptions, "Namespace of the objects that name none, and of the operator. Required without -f.")

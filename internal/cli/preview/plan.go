@@ -94,7 +94,7 @@ func previewFlags(cmd *cobra.Command, o *previewOptions) {
 	flags.StringVar(&o.image, "image", "", "Image to preview in place of the source's artifact.")
 	flags.StringVar(&o.revision, "revision", "", "Revision of the history to preview: its name, its digest or the beginning of it, or \"previous\".")
 	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
-	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry.")
+	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry; on loopback this is detected.")
 	bundle.LimitFlags(cmd, &o.Limits)
 	manifests.Flag(cmd, &o.files, "It is planned in place of the one on the cluster.")
 	cmd.MarkFlagsMutuallyExclusive("path", "image", "revision")

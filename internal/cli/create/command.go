@@ -44,6 +44,7 @@ validated by the CRD first.
 		Example: a.Example(`
 # The manifest of a bundle in an image
 satchel create deployment podinfo --image ghcr.io/org/podinfo-bundle:v1.2.3 --export > podinfo.yaml`),
+		ValidArgsFunction: cobra.NoFileCompletions, // the commands below are completed
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return kit.UsageError(cmd, "create makes a deployment or a source, and not %q: write create deployment NAME or create source NAME", args[0])

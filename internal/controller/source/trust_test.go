@@ -147,15 +147,23 @@ func TestM14Images(t *testing.T) {
 	}
 	r.secret(t, namespace, "keys", map[string]string{"alice.pub": alice.public(t), "mallory.pub": mallory.public(t)})
 	r.ready(t, key)
-	for name, data := range map[string]map[string]string{
-		"nothing": {"note": "no key"}, "malformed": {"alice.pub": alice.public(t), "a.pub": "CANARY"},
+	for _, c := range []struct {
+		data             map[string]string
+		says, saidBefore string // the status of the case before is refused, too
+	}{
+		{map[string]string{"alice.pub": alice.public(t), "a.pub": "CANARY"}, `"a.pub"`, ""},
+		{map[string]string{"note": "no key"}, "secret " + namespace + "/keys", `"a.pub"`},
 	} {
-		r.secret(t, namespace, "keys", data)
-		failed := r.unready(t, key, v1alpha1.ReasonRefused)
+		r.secret(t, namespace, "keys", c.data)
+		failed := r.until(t, key, "it is refused", func(s *v1alpha1.BundleSource) bool {
+			message := conditions.GetMessage(s, meta.ReadyCondition)
+			return conditions.GetReason(s, meta.ReadyCondition) == v1alpha1.ReasonRefused && strings.Contains(message, c.says) &&
+				(c.saidBefore == "" || !strings.Contains(message, c.saidBefore))
+		})
 		if message := conditions.GetMessage(failed, meta.ReadyCondition); !strings.Contains(message, "secret "+namespace+"/keys") || strings.Contains(message, "CANARY") {
-			t.Errorf("%s: %q", name, message)
+			t.Errorf("%q", message)
 		}
-		if name == "nothing" && failed.Status.Artifact != nil {
+		if c.saidBefore != "" && failed.Status.Artifact != nil {
 			t.Errorf("no key is left, and what it signed is published:\n%s", describe(failed))
 		}
 	}

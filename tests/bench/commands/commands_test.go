@@ -48,6 +48,7 @@ var table = []measured{
 	{line: "trace pod/POD"},
 	{line: "trace configmap/foreign", code: 1}, // looks through all inventories
 	{line: "events app-0500"},
+	{line: "events"},
 	{line: "history app-0500"},
 	{line: "history app-0500 -o wide"},
 	{line: "logs app-0500"},
@@ -62,13 +63,13 @@ var table = []measured{
 	{line: "rbac BUNDLE --install-namespace demo"},
 	{line: "init app --from BUNDLE --dir FILE --dry-run"},
 	{line: "build BUNDLE --print name"},
-	{line: "plan app-0500 --path FOLDER", code: 1}, // which would change everything
-	{line: "diff app-0500 --path FOLDER", code: 1},
-	{line: "cleanup none"},
+	{line: "create deployment app --image example.org/app:v1 --export"},
+	{line: "plan app-0500 --path FOLDER", code: 2}, // refused, because the ServiceAccount does not exist
+	{line: "plan app-0500 --path FOLDER -o diff", code: 2},
 	{line: "approve app-0001 --dry-run"},
-	{line: "deny app-0001 --dry-run"},
+	{line: "approve app-0001 --deny --dry-run"},
 	{line: "wait app-0500"},
-	{line: "retry app-0500"}, // which is Ready, and left alone
+	{line: "reconcile app-0500 --retry"}, // which is Ready, and left alone
 	{line: "suspend app-0500 --dry-run"},
 	{line: "resume app-0500 --dry-run"},
 	{line: "rollback app-0500 --to v1.2.0@DIGEST --dry-run --plan=false"},
@@ -88,14 +89,13 @@ var table = []measured{
 
 // unmeasured are the commands that the table leaves out, and why.
 var unmeasured = map[string]string{
-	"help":      "shows what each command says of itself",
-	"reconcile": "waits for the controller",
-	"push":      "waits for a registry",
-	"pull":      "waits for a registry",
-	"tag":       "waits for a registry",
-	"verify":    "waits for a registry",
-	"run":       "uploads to a source controller, and waits",
-	"adopt":     "reads the artifact, which is not served here",
+	"help":   "shows what each command says of itself",
+	"push":   "waits for a registry",
+	"pull":   "waits for a registry",
+	"tag":    "waits for a registry",
+	"verify": "waits for a registry",
+	"run":    "uploads to a source controller, and waits",
+	"adopt":  "reads the artifact, which is not served here",
 }
 
 func TestCommands(t *testing.T) {

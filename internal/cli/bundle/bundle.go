@@ -164,6 +164,11 @@ func download(ctx context.Context, a *kit.App, ref name.Reference, dir string, o
 	if err != nil {
 		return nil, fetch.Resolved{}, err
 	}
+	return fetchInto(ctx, fetcher, dir, limits)
+}
+
+// fetchInto fetches what a reference resolves to into a new tree in dir.
+func fetchInto(ctx context.Context, fetcher fetch.Fetcher, dir string, limits fetch.Limits) (*fetch.Tree, fetch.Resolved, error) {
 	resolved, err := fetcher.Resolve(ctx)
 	if err != nil {
 		return nil, fetch.Resolved{}, err

@@ -5,6 +5,7 @@ package bundle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -69,9 +70,13 @@ func (d *Declared) Open(ctx context.Context, a *kit.App) (*Bundle, error) {
 		return nil, fmt.Errorf("BundleDeployment %s refers to %s %s, which is not in %s: add its manifest to the files of -f, or give a folder or an image in its place",
 			d.Deployment.Name, ref.Kind, ref.Name, d.Set.From())
 	}
+	var missing []error
 	for _, name := range MissingSecrets(source, func(name string) bool { return d.Set.Holds(spec.SecretKind, d.Deployment.Namespace, name) }) {
-		return nil, fmt.Errorf("the source of BundleDeployment %s refers to the Secret %s, which is not in %s: add it to the files of -f, or give a folder or an image in place of the source",
-			d.Deployment.Name, name, d.Set.From())
+		missing = append(missing, fmt.Errorf("the source of BundleDeployment %s refers to the Secret %s, which is not in %s: add it to the files of -f, or give a folder or an image in place of the source",
+			d.Deployment.Name, name, d.Set.From()))
+	}
+	if len(missing) > 0 {
+		return nil, errors.Join(missing...)
 	}
 	return OpenSource(ctx, a, source, credentials.NewSecrets(d.Set.Reader(nil), d.Deployment.Namespace))
 }

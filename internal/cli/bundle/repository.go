@@ -74,16 +74,5 @@ func downloadChart(ctx context.Context, a *kit.App, chart, dir string, o OpenOpt
 	if err != nil {
 		return nil, fetch.Resolved{}, err
 	}
-	resolved, err := fetcher.Resolve(ctx)
-	if err != nil {
-		return nil, fetch.Resolved{}, err
-	}
-	tree, err := fetch.NewTree(dir, limits)
-	if err != nil {
-		return nil, fetch.Resolved{}, err
-	}
-	if resolved, err = fetcher.Fetch(ctx, resolved, tree); err != nil {
-		return nil, fetch.Resolved{}, errors.Join(err, tree.Close())
-	}
-	return tree, resolved, nil
+	return fetchInto(ctx, fetcher, dir, limits)
 }

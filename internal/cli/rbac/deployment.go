@@ -93,7 +93,9 @@ func ofManifest(cmd *cobra.Command, a *kit.App, o Options, args []string) error 
 	if o.remote && d.Spec.KubeConfig == nil {
 		return kit.UsageError(cmd, "BundleDeployment %s has no spec.kubeConfig, so --remote has no effect", d.Name)
 	}
-	o.Deployment, o.Named, o.Namespace = d.Name, true, d.Namespace
+	o.Deployment = d.Name
+	o.Named = true
+	o.Namespace = d.Namespace
 	if o.ServiceAccount, err = accountFor(cmd, o, d); err != nil {
 		return err
 	}

@@ -128,7 +128,9 @@ func (q *Queue) ended(key types.NamespacedName, p *pending, result *jobs.Convert
 		p.size = result.Size()
 	}
 	if q.unread+p.size > mostUnread && q.unread > 0 {
-		p.result, p.err, p.size = nil, errFlooded, 0
+		p.result = nil
+		p.err = errFlooded
+		p.size = 0
 	}
 	q.unread += p.size
 	awaited := p.awaited

@@ -27,8 +27,11 @@ func groundsOf(source *v1alpha1.BundleSource) string {
 			transport = append(transport, resolved.Destination+" "+resolved.Transport)
 		}
 	}
-	spec.Suspend, spec.Interval, spec.Timeout = false, v1alpha1.Duration{}, v1alpha1.Duration{}
-	spec.ExternalArtifact, spec.Immutable = false, false
+	spec.Suspend = false
+	spec.Interval = v1alpha1.Duration{}
+	spec.Timeout = v1alpha1.Duration{}
+	spec.ExternalArtifact = false
+	spec.Immutable = false
 	for _, part := range spec.Sources {
 		if (part.ConfigMap != nil || part.Upload != nil) && source.Status.Artifact != nil {
 			content = source.Status.Artifact.Revision

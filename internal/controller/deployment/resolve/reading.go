@@ -78,6 +78,9 @@ func (in *Input) reconsider() {
 	if in.Resolved.Rejected == nil || !in.Resolved.ChangedInputs(in.Subject) {
 		return
 	}
-	in.Resolved.Artifact, in.Resolved.Rejected, in.Resolved.Source.Owner = in.Resolved.Rejected, nil, in.Resolved.SourceOwner
-	in.Object.Status.RejectedRevision, in.Resolved.Lifted = "", true
+	in.Resolved.Artifact = in.Resolved.Rejected
+	in.Resolved.Rejected = nil
+	in.Resolved.Source.Owner = in.Resolved.SourceOwner
+	in.Resolved.Lifted = true
+	in.Object.Status.RejectedRevision = ""
 }

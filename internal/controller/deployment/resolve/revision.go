@@ -79,7 +79,9 @@ func (in *Input) chooseRevision() error {
 	if err != nil {
 		return failure.Error{Reason: v1alpha1.ReasonRollbackFailed, Err: err}
 	}
-	in.Resolved.Rejected, in.Resolved.SourceOwner, in.Resolved.Source.Owner = in.Resolved.Artifact, in.Resolved.Source.Owner, owner
+	in.Resolved.Rejected = in.Resolved.Artifact
+	in.Resolved.SourceOwner = in.Resolved.Source.Owner
+	in.Resolved.Source.Owner = owner
 	in.Resolved.Artifact = &meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest}
 	in.Resolved.OriginRevision = kept.OriginRevision
 	return nil

@@ -29,7 +29,9 @@ func beginRecord(in *Input) {
 	record := in.Resolved.Record(in.Subject)
 	edited := record != nil && in.Decided.Plan != nil && in.Resolved.Edits(in.Subject, record)
 	if edited && !in.Decided.Writes() {
-		record.Generation, record.Attempts, record.LastFailedTime = in.Object.Generation, 0, nil
+		record.Generation = in.Object.Generation
+		record.Attempts = 0
+		record.LastFailedTime = nil
 	}
 	if record == nil || in.Resolved.Lifted || edited && in.Decided.Writes() {
 		record = in.newRecord()
@@ -37,7 +39,10 @@ func beginRecord(in *Input) {
 	in.recordOrigins(record)
 	in.recordNames(record)
 	if plan := in.Object.Status.Plan; record.Outcome != v1alpha1.OutcomeHealthy && plan != nil && plan.Revision == record.Revision {
-		record.Create, record.Update, record.Delete, record.Plan = plan.Create, plan.Update, plan.Delete, plan.Digest
+		record.Create = plan.Create
+		record.Update = plan.Update
+		record.Delete = plan.Delete
+		record.Plan = plan.Digest
 	}
 }
 

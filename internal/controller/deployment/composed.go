@@ -25,6 +25,27 @@ func (r *Reconciler) due(ctx context.Context, s *state) (pipeline.Outcome, error
 	return r.deliver.StillHeld(ctx, s.delivering())
 }
 
+// compare finds out, from the metadata of the objects alone, whether all of them are as they were left. If so, the same input
+// is not loaded, converted and planned again.
+func (r *Reconciler) compare(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if !s.resolved.Routine {
+		return pipeline.Continue, nil
+	}
+	if asked := s.note.Planned.Capabilities; asked != nil && !r.render.StillHas(ctx, s.resolved.Access.Client, *asked) {
+		return pipeline.Continue, nil
+	}
+	same, err := r.decide.Compare(ctx, s.deciding())
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	if same {
+		s.resolved.Due = false
+		s.note.Attempt = s.resolved.Attempt(&s.Subject)
+		s.note.Checked = s.Now
+	}
+	return pipeline.Continue, nil
+}
+
 // repair corrects drift that watches reported. If that is not enough, everything is compared.
 func (r *Reconciler) repair(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.resolved.Due {

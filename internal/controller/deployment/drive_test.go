@@ -31,6 +31,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -55,6 +56,8 @@ type driver struct {
 	watches drift.Options
 	// cached is what the next process reads from its cache; what the API server has by default.
 	cached func(client.Client) client.Client
+	// workers convert for the next process; those of the running controller by default.
+	workers jobs.Runner
 	// room is what the next process lets an inventory take.
 	room inventory.Limit
 }
@@ -86,7 +89,7 @@ func (r *rig) drive(t *testing.T, key client.ObjectKey, wrap transport.WrapperFu
 func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 	t.Helper()
 	r := d.r
-	d = &driver{r: r, key: d.key, now: d.now, told: &told{}, registry: prometheus.NewRegistry(), cache: d.cache, watches: d.watches, cached: d.cached, room: d.room}
+	d = &driver{r: r, key: d.key, now: d.now, told: &told{}, registry: prometheus.NewRegistry(), cache: d.cache, watches: d.watches, cached: d.cached, room: d.room, workers: d.workers}
 	keys, err := keyring.Load(t.Context(), r.admin, r.admin, installation.Namespace, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +115,12 @@ func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 	if cached == nil {
 		cached = func(own client.Client) client.Client { return own }
 	}
+	if d.workers == nil {
+		d.workers = shared.running.Workers
+	}
 	d.Reconciler = deployment.NewReconciler(deployment.Deps{
 		Client: cached(own), APIReader: own, Events: d.told, Tenants: tenants, Expiry: expiry, Keys: keys,
-		Artifacts: d.loader(t), Snapshots: d.snapshots(t), Watches: d.watches, InventoryLimit: d.room, Workers: shared.running.Workers, Now: func() time.Time { return d.now },
+		Artifacts: d.loader(t), Snapshots: d.snapshots(t), Watches: d.watches, InventoryLimit: d.room, Workers: d.workers, Now: func() time.Time { return d.now },
 	})
 	d.WaitForConversions() // a driver has no wake-ups
 	t.Cleanup(d.CloseWatches)

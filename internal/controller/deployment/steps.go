@@ -49,6 +49,7 @@ func declaredSteps() []declaredStep {
 		{"trust", source, true, resolves((*resolve.Stage).Trust)},
 		{"depend", ready, true, resolves((*resolve.Stage).Depend)},
 		{"due", ready, false, (*Reconciler).due},
+		{"compare", planned, true, (*Reconciler).compare},
 		{"repair", ready, false, (*Reconciler).repair},
 		{"load", source, true, renders((*render.Stage).Load)},
 		{stage.StepConvert, converted, true, (*Reconciler).convert},

@@ -107,7 +107,7 @@ func (s *state) turnText() string {
 // or a dry run that need not be repeated.
 func (s *state) progressed() bool {
 	return s.decided.Tried || wroteAny(s.delivered.Applied) || wroteAny(s.delivered.Repaired.Result()) || s.delivered.Pruned != nil && len(s.delivered.Pruned.Gone)+s.delivered.Pruned.Deleted > 0 ||
-		s.delivered.Removed != nil && len(s.delivered.Removed.Gone)+s.delivered.Removed.Deleted > 0 || s.hooksMoved()
+		s.delivered.Removed != nil && len(s.delivered.Removed.Gone)+s.delivered.Removed.Deleted > 0 || s.HooksMoved()
 }
 
 func wroteAny(result *apply.Result) bool {
@@ -118,22 +118,6 @@ func wroteAny(result *apply.Result) bool {
 		}
 		return false
 	})
-}
-
-// hooksMoved tells whether a hook was created or completed in this reconcile.
-func (s *state) hooksMoved() bool {
-	was, is := s.Before.Status.Hooks, s.Object.Status.Hooks
-	if was == nil || is == nil {
-		return is != nil && (is.Completed > 0 || hookUID(is) != "")
-	}
-	return is.Completed != was.Completed || hookUID(is) != hookUID(was)
-}
-
-func hookUID(of *v1alpha1.HooksStatus) string {
-	if of.Running == nil {
-		return ""
-	}
-	return of.Running.UID
 }
 
 // keepsTold tells that the status stays unchanged: the turn was idle, and there are no new facts.

@@ -11,7 +11,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/convert/helm"
+	"github.com/satchel-dev/satchel/internal/spec"
 )
+
+// StillHas tells whether the cluster has the capabilities that a chart was converted with.
+func (*Stage) StillHas(ctx context.Context, client *tenant.Client, had v1alpha1.Capabilities) bool {
+	asked, _, err := askingCapabilities(client, false)(ctx)
+	return err == nil && *spec.Capabilities(asked) == had
+}
 
 // askingCapabilities returns a function that asks the target cluster for its capabilities, for charts. An API group with a
 // server that does not answer must not look unserved: the chart would leave objects out, and they would be deleted. On the

@@ -54,7 +54,9 @@ func (st *Stage) Due(ctx context.Context, in *Input) error {
 	if err != nil {
 		return err
 	}
-	in.Resolved.Due = in.full() || st.Kinds.Came(in.Key()) || news
+	served := st.Kinds.Came(in.Key())
+	in.Resolved.Due = in.full() || served || news
+	in.Resolved.Routine = in.Resolved.Due && !served && !news && in.routine()
 	if !in.Resolved.Due && in.overInterval() {
 		in.Note.Checked = in.Now // only health is checked
 	}
@@ -79,6 +81,16 @@ func (in *Input) full() bool {
 		in.overInterval() && in.compares() ||
 		in.Note.Health.Missing && !leavesDrift && checked >= in.BackgroundRetryInterval() ||
 		!in.Note.Renew.IsZero() && !in.Now.Before(in.Note.Renew)
+}
+
+// routine tells that the last comparison was a complete one with the same input, and that there is no other reason for the next
+// one than the interval or a request.
+func (in *Input) routine() bool {
+	last := in.Note.Attempt
+	last.Requested = pipeline.Requested(in.Object)
+	return in.Note.Known && last == in.Resolved.Attempt(in.Subject) && in.Note.Planned.Steady && in.Resolved.AppliedAsIs(in.Subject) &&
+		in.Resolved.Rejected == nil && !in.Resolved.Lifted && !in.Resolved.Unapproved &&
+		in.Note.Renew.IsZero() && in.Note.Applying.Waits.IsZero() && !in.Note.Health.Missing && len(in.Note.Planned.Conflicts) == 0
 }
 
 // overInterval tells that the interval since the last comparison is over.

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -142,6 +143,7 @@ func (in *Input) newNote() stage.Note {
 		Planned: stage.PlannedNote{
 			Prune: in.Decided.Plan.Prune, Held: in.Decided.Plan.Held, Skipped: len(in.Decided.Plan.Skipped),
 			Contains: packageStatus(in.Rendered.Contains), Material: in.Rendered.Material, Conflicts: in.Note.Planned.Conflicts,
+			Steady: in.steady(), Capabilities: in.Rendered.Capabilities,
 		},
 		Health: stage.HealthNote{Looked: in.Note.Health.Looked},
 	}
@@ -166,6 +168,14 @@ func (in *Input) newNote() stage.Note {
 		}
 	}
 	return n
+}
+
+// steady tells that nothing but the input and the metadata of the objects decides what the next plan does: not what other
+// deployments or users install, nor the contents of certificates, nor hooks.
+func (in *Input) steady() bool {
+	return in.Delivered.Complete && !in.Keeping && in.Decided.LeavesNothing() &&
+		len(in.Rendered.Wanted) == 0 && len(in.Rendered.Requires) == 0 && len(in.Rendered.Hooks) == 0 &&
+		!slices.ContainsFunc(in.Listed.Inventory.Entries, func(e inventory.Entry) bool { return violation.IsDeployment(e.ID) })
 }
 
 // packageStatus is the package of a bundle for the status.

@@ -25,7 +25,9 @@ func (st *Stage) Subscribe(in *Input, err error) {
 	case in.Resolved.Access.Client == nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound:
 		st.Watches.Drop(key)
 	case of.Resolved.Due && of.Decided.Plan != nil && of.Delivered.Applied != nil:
-		st.Watches.Set(key, of.subscription())
+		st.Watches.Set(key, of.subscription(of.tracked()))
+	case len(of.Decided.Untouched) > 0 && in.Delivered.Repaired == nil:
+		st.Watches.Set(key, of.subscription(of.Decided.Untouched))
 	case in.Delivered.Repaired != nil:
 		st.Watches.Update(key, in.Delivered.Repaired.Left)
 	}
@@ -36,21 +38,32 @@ func (st *Stage) Subscribe(in *Input, err error) {
 	}
 }
 
-// subscription is the subscription to the objects of the plan.
-func (in *Input) subscription() drift.Subscription {
+// tracked are the objects of the plan that the inventory lists.
+func (in *Input) tracked() []plan.Object {
+	var objects []plan.Object
+	for _, action := range in.Decided.Plan.Actions() {
+		if !action.Untracked {
+			objects = append(objects, action.Object)
+		}
+	}
+	return objects
+}
+
+// subscription is the subscription to changes of objects.
+func (in *Input) subscription(objects []plan.Object) drift.Subscription {
 	subscription := in.Resolved.Subscription(in.Subject, in.Listed)
 	healthy := map[inventory.ID]bool{}
 	for _, object := range in.Note.Health.Objects {
 		healthy[object.ID] = true
 	}
-	for _, action := range in.Decided.Plan.Actions() {
-		entry, listed := in.Listed.Inventory.Get(action.ID)
-		if action.Untracked || !listed || !entry.Confirmed() {
+	for _, object := range objects {
+		entry, listed := in.Listed.Inventory.Get(object.ID)
+		if !listed || !entry.Confirmed() {
 			continue
 		}
 		subscription.Objects = append(subscription.Objects, drift.Object{
-			Entry: entry, Resource: action.Resource, Version: in.version(action.ID),
-			Health: healthy[action.ID], Looked: in.Note.Health.Looked[action.ID].Version,
+			Entry: entry, Resource: object.Resource, Version: in.version(object.ID),
+			Health: healthy[object.ID], Looked: in.Note.Health.Looked[object.ID].Version,
 		})
 	}
 	return subscription
@@ -58,8 +71,8 @@ func (in *Input) subscription() drift.Subscription {
 
 // version is the resource version at which an object was written or compared.
 func (in *Input) version(id inventory.ID) string {
-	if version := in.Delivered.Applied.Versions[id]; version != "" {
-		return version
+	if applied := in.Delivered.Applied; applied != nil && applied.Versions[id] != "" {
+		return applied.Versions[id]
 	}
 	return in.Decided.Observed[id].ResourceVersion
 }
@@ -67,10 +80,21 @@ func (in *Input) version(id inventory.ID) string {
 // news are the objects to check after a full comparison: those that were written, and
 // those that changed since they were last seen healthy.
 func (in *Input) news() []plan.Object {
+	moved := map[inventory.ID]bool{}
+	for _, object := range in.moved() {
+		moved[object.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(in.Note.Health.Objects), func(o plan.Object) bool {
+		_, written := in.Delivered.Applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
+		return !written && !moved[o.ID]
+	})
+}
+
+// moved are the objects that changed since they were last seen healthy.
+func (in *Input) moved() []plan.Object {
 	return slices.DeleteFunc(slices.Clone(in.Note.Health.Objects), func(o plan.Object) bool {
 		sight, looked := in.Note.Health.Looked[o.ID]
-		_, written := in.Delivered.Applied.Versions[o.ID] // of kinds that only expressions judge there is no Live
-		return looked && sight.Healthy && !written && sight.Version == in.Decided.Observed[o.ID].ResourceVersion
+		return looked && sight.Healthy && sight.Version == in.Decided.Observed[o.ID].ResourceVersion
 	})
 }
 
@@ -103,10 +127,13 @@ func (in *Input) watched() bool {
 }
 
 // rest are the objects to check when the first ones are healthy: none if all are
-// watched.
+// watched, and those that changed since they were last seen healthy if all were compared.
 func (in *Input) rest(first []plan.Object) []plan.Object {
 	if in.watched() {
 		return nil
+	}
+	if len(in.Decided.Untouched) > 0 && len(in.Object.Spec.HealthChecks) == 0 {
+		return without(in.moved(), first)
 	}
 	return without(in.Note.Health.Objects, first)
 }

@@ -15,8 +15,11 @@ import (
 type Decided struct {
 	Consent  *approval.Consent
 	Plan     *plan.Plan
-	Observed map[inventory.ID]ownership.Live // the live objects that the plan was made from
-	Drift    Drift
+	Observed map[inventory.ID]ownership.Live // the live objects that the plan was made from, or Untouched
+	// Untouched are the objects, without content, if comparing their metadata has shown that all of them are as they were
+	// left. There is no plan then.
+	Untouched []plan.Object
+	Drift     Drift
 	// Accepted: the plan has no violations, and is executed or waits for an approval.
 	Accepted bool
 	// Tried: some dry runs passed and need not be repeated.
@@ -37,6 +40,11 @@ func (d *Decided) Drop() {
 			d.Plan.Stages[i].Actions[j].Desired = nil
 		}
 	}
+}
+
+// LeavesNothing tells that all of the bundle is there once the plan is executed, and nothing else of what was installed.
+func (d *Decided) LeavesNothing() bool {
+	return len(d.Plan.Skipped) == 0 && len(d.Plan.Kept) == 0 && len(d.Plan.Prune) == 0 && d.Plan.Held == nil
 }
 
 // Writes tells whether the plan sends anything to an object.

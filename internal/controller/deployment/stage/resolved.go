@@ -37,8 +37,10 @@ type Resolved struct {
 	// Unapproved: the spec waits for an approval, so only the approved settings apply.
 	Unapproved bool
 	Found      drift.Findings // what watches reported
-	// Due: the objects have to be compared with the cluster, not only their health.
-	Due bool
+	// Due: the objects have to be compared with the cluster, not only their health. Routine: for no other reason than the
+	// interval or a request, and with the input of the last complete reconcile.
+	Due     bool
+	Routine bool
 }
 
 // Access is how the objects of a deployment are reached.

@@ -71,6 +71,22 @@ func (s *Subject) Fits(planned inventory.Inventory) error {
 	return nil
 }
 
+// HooksMoved tells whether a hook was created or completed in this reconcile.
+func (s *Subject) HooksMoved() bool {
+	was, is := s.Before.Status.Hooks, s.Object.Status.Hooks
+	if was == nil || is == nil {
+		return is != nil && (is.Completed > 0 || hookUID(is) != "")
+	}
+	return is.Completed != was.Completed || hookUID(is) != hookUID(was)
+}
+
+func hookUID(of *v1alpha1.HooksStatus) string {
+	if of.Running == nil {
+		return ""
+	}
+	return of.Running.UID
+}
+
 // Write stores the status as it is now, if it differs from what is stored.
 func (s *Subject) Write(ctx context.Context, writer pipeline.StatusWriter) error {
 	s.Object.Status.HashKey = s.WrappedKey

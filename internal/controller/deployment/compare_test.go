@@ -103,7 +103,10 @@ func TestUnchangedIsNotConverted(t *testing.T) {
 func TestComparisonFindsChanges(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*testing.T, *rig, *unstructured.Unstructured){
-		"edited":  func(t *testing.T, r *rig, o *unstructured.Unstructured) { t.Helper(); r.patch(t, o, `{"data":{"value":"edited"}}`) },
+		"edited": func(t *testing.T, r *rig, o *unstructured.Unstructured) {
+			t.Helper()
+			r.patch(t, o, `{"data":{"value":"edited"}}`)
+		},
 		"deleted": func(t *testing.T, r *rig, o *unstructured.Unstructured) { t.Helper(); r.delete(t, o); r.gone(t, o) },
 		"replaced": func(t *testing.T, r *rig, o *unstructured.Unstructured) {
 			t.Helper()

@@ -32,6 +32,7 @@ import (
 type row struct {
 	what     string
 	took     time.Duration
+	cpu      float64 // of the controller and its workers, in seconds
 	requests requests
 	peak     float64 // of the controller's memory, in MiB
 }
@@ -43,7 +44,7 @@ func printTable(t testing.TB, title string, rows []row) {
 	for _, r := range rows {
 		fmt.Fprintf(&text, "  %-46s %8.2f s", r.what, r.took.Seconds())
 		if r.peak > 0 {
-			fmt.Fprintf(&text, "   %4.0f MiB", r.peak)
+			fmt.Fprintf(&text, "   %7.2f CPU s   %4.0f MiB", r.cpu, r.peak)
 		}
 		text.WriteByte('\n')
 		for _, verb := range slices.Sorted(maps.Keys(r.requests.byVerb)) {
@@ -150,10 +151,12 @@ func measureOne(t testing.TB, r *rig, n int) one {
 func (r *rig) measure(t testing.TB, what string, do func()) row {
 	t.Helper()
 	r.peak(t)
-	mark, began := r.mark(t), time.Now()
+	mark := r.mark(t)
+	cpu := r.cpu(t)
+	began := time.Now()
 	do()
 	took := time.Since(began)
-	return row{what: what, took: took, requests: r.requests(t, mark), peak: r.peak(t)}
+	return row{what: what, took: took, cpu: r.cpu(t) - cpu, requests: r.requests(t, mark), peak: r.peak(t)}
 }
 
 func (r *rig) publish(t testing.TB, namespace, reference string, files fstest.MapFS) string {
@@ -244,6 +247,7 @@ func BenchmarkConfigMaps(b *testing.B) {
 				b.ReportMetric(ratio, "x-bare")
 				b.ReportMetric(ratio/first, "growth")
 				b.ReportMetric(m.rest.took.Seconds(), "s-again")
+				b.ReportMetric(m.rest.cpu, "cpu-s-again")
 				b.ReportMetric(m.install.peak, "MiB-install")
 			}
 		})

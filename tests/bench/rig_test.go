@@ -142,6 +142,40 @@ func (r *rig) run(ctx context.Context, admin *rest.Config, dir, artifacts string
 	return r.controller.Start()
 }
 
+// cpu is the CPU time of the controller and its worker processes so far, in seconds. The kernel counts in hundredths.
+func (r *rig) cpu(t testing.TB) float64 {
+	t.Helper()
+	pid := strconv.Itoa(r.controller.Process.Pid)
+	ticks := ticksOf(pid, 4) // its own, and those of children that ended
+	tasks, err := filepath.Glob("/proc/" + pid + "/task/*/children")
+	if err != nil || ticks == 0 {
+		t.Fatalf("the controller's CPU time is not known: %v", err)
+	}
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task)
+		for _, child := range strings.Fields(string(children)) {
+			ticks += ticksOf(child, 2)
+		}
+	}
+	return float64(ticks) / 100
+}
+
+// ticksOf sums so many of the counters utime, stime, cutime and cstime of a process; 0 when it is gone.
+func ticksOf(pid string, counters int) (sum int) {
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	const utime = 11 // counted from the state, which follows the name
+	if len(fields) < utime+counters {
+		return 0
+	}
+	for _, field := range fields[utime : utime+counters] {
+		n, _ := strconv.Atoi(field)
+		sum += n
+	}
+	return sum
+}
+
 // peak returns the largest resident memory of the controller, in MiB, since the last call.
 func (r *rig) peak(t testing.TB) float64 {
 	t.Helper()

@@ -24,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/rbac"
 	"github.com/satchel-dev/satchel/internal/cli/remove"
+	"github.com/satchel-dev/satchel/internal/cli/resolve"
 	"github.com/satchel-dev/satchel/internal/cli/run"
 	"github.com/satchel-dev/satchel/internal/cli/see"
 	"github.com/satchel-dev/satchel/internal/cli/setup"
@@ -94,6 +95,7 @@ func commands(a *kit.App) []*cobra.Command {
 		inspect.ValidateCommand(a),
 		inspect.Command(a),
 		rbac.Command(a),
+		resolve.Command(a),
 
 		create.Command(a),
 		author.InitCommand(a),

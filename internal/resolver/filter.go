@@ -38,7 +38,9 @@ func (r *resolution) filters(p *catalog.Package) []filter {
 }
 
 // isInstalled tells whether a bundle has the installed version and release.
-func (r *resolution) isInstalled(b bundle) bool { return b.err == nil && b.version.compare(*r.installed) == 0 }
+func (r *resolution) isInstalled(b bundle) bool {
+	return b.err == nil && b.version.compare(*r.installed) == 0
+}
 
 // entries are the names of the bundles in the channels of the query (R4).
 func (r *resolution) entries(p *catalog.Package) map[string]bool {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/resolver"
+)
+
+// options are the flags of the command.
+type options struct {
+	version       string
+	channels      []string
+	catalogs      []string
+	installed     string
+	upgradePolicy string
+	downgrade     string
+	output        printer.Output
+}
+
+// Command returns the command resolve.
+func Command(a *kit.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:     "resolve PACKAGE --catalog NAME=PATH",
+		GroupID: kit.GroupPreview,
+		Short:   "Show which bundle of a package a version range resolves to",
+		Long: `Chooses a bundle of a package from file-based catalogs (FBC), in folders or files, by the rules of OLM v1: the newest
+version in the range and the channels that is not deprecated, from the catalog with the highest priority. With
+--installed, the bundle must be a successor of the installed one in the upgrade graph (replaces, skips, skipRange).
+No cluster is needed.
+
+The text output shows how many bundles of each catalog were left after each filter, deprecations, and why a newer bundle
+was not chosen. With -o json and -o yaml the output has the fields bundle, version, image and catalog.
+
+If there is no bundle to choose, or if several catalogs of the same priority offer one, the first line of standard error
+is the message of OLM v1. The next lines show the filters, the nearest bundle, and what to change. The same version with
+the same image digest in several catalogs is not ambiguous, other than in OLM v1: the first catalog by name is used.
+
+` + kit.ExitCodes,
+		Example: a.Example(`
+# The newest version
+satchel resolve argocd-operator --catalog community=./catalog
+
+# In a range and a channel
+satchel resolve argocd-operator --version ">=0.11 <0.12" --channel alpha --catalog community=./catalog
+
+# The next upgrade of what is installed
+satchel resolve argocd-operator --installed argocd-operator.v0.10.0@0.10.0 --catalog community=./catalog
+
+# The image, from a catalog of your own before a public one
+satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --catalog community=./catalog | jq -r .image`),
+		ValidArgsFunction: cobra.NoFileCompletions, // reading a large catalog takes seconds
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return kit.UsageError(cmd, "resolve needs one package, got %s", kit.Given(args))
+			}
+			q, err := o.query(args[0])
+			if err != nil {
+				return kit.UsageError(cmd, "%v", err)
+			}
+			places, err := parsePlaces(o.catalogs)
+			if err != nil {
+				return kit.UsageError(cmd, "%v", err)
+			}
+			return resolve(a, q, places, o.output)
+		},
+	}
+	o.flags(a, cmd)
+	return cmd
+}
+
+func (o *options) flags(a *kit.App, cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.version, "version", "", "Range of versions, such as \">=1.2 <2\" or 1.2.x; empty for all, prereleases included.")
+	f.StringSliceVar(&o.channels, "channel", nil, "Channel that bundles and upgrade edges are taken from; may be repeated. All bundles if it is not given.")
+	f.StringArrayVar(&o.catalogs, "catalog", nil,
+		"Catalog as NAME=PATH or NAME=PATH,priority=N, with a folder or a file; may be repeated. The highest priority wins; it is 0 if it is not given.")
+	f.StringVar(&o.installed, "installed", "", "Installed bundle as BUNDLE@VERSION, from which upgrade edges are counted.")
+	o.upgradePolicy, o.downgrade = string(resolver.CatalogProvided), string(resolver.DowngradeRefuse)
+	a.EnumFlag(cmd, &o.upgradePolicy, "upgrade-policy", "", "Whether upgrades follow the edges of the catalog, or need none.",
+		string(resolver.CatalogProvided), string(resolver.SelfCertified))
+	a.EnumFlag(cmd, &o.downgrade, "downgrade", "", "Whether SelfCertified may choose a lower version than the installed one.",
+		string(resolver.DowngradeRefuse), string(resolver.DowngradeAllow))
+	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
+}
+
+// query is what the flags ask for.
+func (o *options) query(name string) (resolver.Query, error) {
+	q := resolver.Query{
+		Package: name, Range: o.version, Channels: o.channels,
+		UpgradePolicy: resolver.UpgradePolicy(o.upgradePolicy), Downgrade: resolver.Downgrade(o.downgrade),
+	}
+	if o.installed == "" {
+		return q, nil
+	}
+	installed, err := parseInstalled(o.installed)
+	if err != nil {
+		return q, err
+	}
+	q.Installed = installed
+	return q, nil
+}
+
+// usage is an error about a flag.
+func usage(flag, value, want string) error {
+	return fmt.Errorf("--%s %q has to be %s", flag, value, want)
+}

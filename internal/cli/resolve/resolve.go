@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/satchel-dev/satchel/internal/catalog"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/spelling"
+	"github.com/satchel-dev/satchel/internal/resolver"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// choice is the output for programs.
+type choice struct {
+	Bundle  string `json:"bundle"`
+	Version string `json:"version"`
+	Image   string `json:"image"`
+	Catalog string `json:"catalog"`
+}
+
+func resolve(a *kit.App, q resolver.Query, places []place, output printer.Output) error {
+	loaded, err := load(places, q.Package)
+	if err != nil {
+		return err
+	}
+	answer, err := resolver.Resolve(q, loaded.catalogs)
+	var refusal *resolver.Refusal
+	if errors.As(err, &refusal) {
+		printRefusal(a, refusal, suggestions(q.Package, loaded))
+		a.Note(loaded.problems)
+		return kit.ErrRefused
+	}
+	if err != nil {
+		return err
+	}
+	if output == printer.OutputText {
+		a.Note(loaded.problems)
+		_, err = fmt.Fprint(a.Streams.Out, text(answer))
+		return err
+	}
+	a.Note(append(deprecations(answer), loaded.problems...))
+	return printer.PrintValue(a.Streams.Out, output, choice{
+		Bundle: answer.Bundle, Version: answer.Version, Image: answer.Image, Catalog: answer.Catalog,
+	})
+}
+
+// printRefusal begins with the message of OLM v1, alone in its line and without a prefix, so that scripts can compare
+// it.
+func printRefusal(a *kit.App, refusal *resolver.Refusal, further []string) {
+	fmt.Fprintln(a.Streams.ErrOut, view.Inline(refusal.Text))
+	for _, line := range append(refusal.Details(), further...) {
+		fmt.Fprintf(a.Streams.ErrOut, "  %s\n", view.Inline(inFlags.Replace(line)))
+	}
+}
+
+// inFlags turns what remedies say about fields of a BundleDeployment into flags.
+var inFlags = strings.NewReplacer(
+	"set version to", "give --version",
+	"set downgrade to Allow", "give --downgrade Allow",
+	"set upgradePolicy to SelfCertified", "give --upgrade-policy SelfCertified",
+	"to channels", "with --channel",
+	"leave channels out", "leave --channel out",
+	"list in catalogs the ones that are", "give with --catalog only those that are",
+	"list in catalogs the one that is", "give with --catalog only the one that is",
+)
+
+// suggestions are the names of packages that may have been meant.
+func suggestions(name string, l loaded) []string {
+	if slices.ContainsFunc(l.catalogs, func(c resolver.Catalog) bool { return c.Package != nil || c.Problem != nil }) {
+		return nil
+	}
+	if len(l.packages) == 0 {
+		return []string{"the catalogs have no packages"}
+	}
+	return []string{"similar packages: " + strings.Join(spelling.Nearest(name, l.packages), ", ")}
+}
+
+// text is the output for people.
+func text(answer resolver.Answer) string {
+	var out strings.Builder
+	line := func(label, value string) {
+		if value != "" {
+			fmt.Fprintf(&out, "%-10s %s\n", label, view.Inline(value))
+		}
+	}
+	line("Bundle", answer.Bundle)
+	line("Version", answer.Version)
+	line("Release", answer.Release)
+	line("Image", answer.Image)
+	line("Catalog", answer.Catalog)
+	line("Mirrors", strings.Join(answer.Mirrors, ", "))
+	line("Channels", strings.Join(answer.Channels, ", "))
+	for _, d := range deprecations(answer) {
+		line("Deprecated", d)
+	}
+	if answer.Newest != nil {
+		line("Newest", answer.Newest.String())
+	}
+	out.WriteString("\n")
+	for _, funnel := range answer.Funnel {
+		fmt.Fprintln(&out, view.Inline(funnel.String()))
+	}
+	return out.String()
+}
+
+// deprecations are those that concern the chosen bundle, one a line.
+func deprecations(answer resolver.Answer) []string {
+	var lines []string
+	for _, d := range answer.Deprecations {
+		what := "the package"
+		switch d.Schema {
+		case catalog.SchemaChannel:
+			what = "the channel " + d.Name
+		case catalog.SchemaBundle:
+			what = "the bundle " + d.Name
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s is deprecated: %s", what, strings.TrimSpace(d.Message))))
+	}
+	return lines
+}

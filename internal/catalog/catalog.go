@@ -21,7 +21,7 @@ type Package struct {
 	Deprecations []Deprecation
 }
 
-// Channel is a channel with its upgrade edges. A channel whose name occurs twice counts with the entries of both.
+// Channel is a channel with its upgrade edges. If a name occurs twice, the entries of both count.
 type Channel struct {
 	Name    string
 	Entries []Entry

@@ -27,7 +27,7 @@ func (r *resolution) filters(p *catalog.Package) []filter {
 	switch {
 	case r.installed == nil:
 	case r.followsEdges():
-		successors := r.successors(p, r.wanted)
+		successors := r.successors(p, asked)
 		all = append(all, filter{FilterSuccessor, func(b bundle) bool { return successors[b.Name] || r.isInstalled(b) }})
 	default:
 		all = append(all, filter{FilterDowngrade, func(b bundle) bool {
@@ -56,27 +56,44 @@ func (r *resolution) entries(p *catalog.Package) map[string]bool {
 	return names
 }
 
-// successors are the names of the entries with an edge from what is installed, in the channels that count (R5). It is
-// one pass over entries and skips; each skipRange is read once.
-func (r *resolution) successors(p *catalog.Package, counts func(channel string) bool) map[string]bool {
+// scope says which channels count.
+type scope bool
+
+const (
+	asked  scope = true  // those of the query, or all
+	others scope = false // those that the query leaves out
+)
+
+// scoped is a part of a package.
+type scoped struct {
+	of    *catalog.Package
+	scope scope
+}
+
+// successors are the names of the entries with an edge from what is installed, in the channels that count (R5). Each
+// entry, skip and skipRange is read once in a resolution.
+func (r *resolution) successors(p *catalog.Package, counts scope) map[string]bool {
+	if names, known := r.edges[scoped{p, counts}]; known {
+		return names
+	}
 	names := map[string]bool{}
-	ranges := map[string]bool{} // which contain the installed version
 	for _, channel := range p.Channels {
-		if !counts(channel.Name) {
+		if scope(r.wanted(channel.Name)) != counts {
 			continue
 		}
 		for i := range channel.Entries {
 			entry := &channel.Entries[i]
-			if !names[entry.Name] && r.follows(entry, ranges) {
+			if !names[entry.Name] && r.follows(entry) {
 				names[entry.Name] = true
 			}
 		}
 	}
+	r.edges[scoped{p, counts}] = names
 	return names
 }
 
 // follows tells whether an entry has an edge from what is installed.
-func (r *resolution) follows(entry *catalog.Entry, ranges map[string]bool) bool {
+func (r *resolution) follows(entry *catalog.Entry) bool {
 	installed := r.query.Installed.Bundle
 	if entry.Replaces == installed {
 		return true
@@ -89,10 +106,10 @@ func (r *resolution) follows(entry *catalog.Entry, ranges map[string]bool) bool 
 	if entry.SkipRange == "" {
 		return false
 	}
-	contains, known := ranges[entry.SkipRange]
+	contains, known := r.skipRanges[entry.SkipRange]
 	if !known {
 		contains = r.skipRangeContains(entry.SkipRange)
-		ranges[entry.SkipRange] = contains
+		r.skipRanges[entry.SkipRange] = contains
 	}
 	return contains
 }

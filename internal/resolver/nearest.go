@@ -5,17 +5,21 @@ package resolver
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+
+	bsemver "github.com/blang/semver/v4"
 
 	"github.com/satchel-dev/satchel/internal/catalog"
 )
 
-// nearest is the bundle that fails the fewest filters, and among those the best one; nil if there is none with a
-// version. Each filter is applied alone, other than in the funnel.
+// nearest is the bundle that fails the fewest filters, nil if there is none with a version. Each filter is applied
+// alone, other than in the funnel. Of several, the one that needs the smallest change of the query is chosen.
 func (r *resolution) nearest() *Miss {
 	var nearest *Miss
 	var of bundle
+	versions := versionsIn(r.query.Range)
 	for _, c := range r.catalogs {
 		if c.Package == nil {
 			continue
@@ -25,8 +29,7 @@ func (r *resolution) nearest() *Miss {
 			if b.err != nil {
 				continue
 			}
-			miss := judge(b)
-			if nearest == nil || cmp.Or(cmp.Compare(len(miss.Failed), len(nearest.Failed)), better(b, of)) < 0 {
+			if miss := judge(b); nearest == nil || nearer(miss, b, *nearest, of, versions) {
 				nearest, of = &miss, b
 			}
 		}
@@ -36,6 +39,55 @@ func (r *resolution) nearest() *Miss {
 	}
 	return nearest
 }
+
+// change orders the filters by how much of what the user wants changes without them.
+var change = map[Filter]int{FilterDowngrade: 1, FilterPrerelease: 2, FilterChannels: 3, FilterSuccessor: 4, FilterRange: 5}
+
+// nearer tells whether a bundle is nearer to the query than another one.
+func nearer(a Miss, ofA bundle, b Miss, ofB bundle, versions []bsemver.Version) bool {
+	order := cmp.Or(cmp.Compare(len(a.Failed), len(b.Failed)), cmp.Compare(largest(a.Failed), largest(b.Failed)))
+	if order == 0 && slices.Contains(a.Failed, FilterRange) {
+		order = slices.Compare(distance(ofA, versions), distance(ofB, versions))
+	}
+	return cmp.Or(order, better(ofA, ofB)) < 0
+}
+
+func largest(filters []Filter) int {
+	most := 0
+	for _, f := range filters {
+		most = max(most, change[f])
+	}
+	return most
+}
+
+// versionText matches the versions in a range, which may be incomplete.
+var versionText = regexp.MustCompile(`\d+(\.\d+)*`)
+
+// versionsIn are the versions that a range names, without their prereleases.
+func versionsIn(text string) []bsemver.Version {
+	var found []bsemver.Version
+	for _, part := range versionText.FindAllString(text, -1) {
+		if v, err := bsemver.ParseTolerant(part); err == nil {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// distance is how far a bundle is from the nearest of some versions: in major, minor and patch.
+func distance(b bundle, versions []bsemver.Version) []uint64 {
+	var least []uint64
+	for _, v := range versions {
+		has := b.version.semver
+		d := []uint64{apart(has.Major, v.Major), apart(has.Minor, v.Minor), apart(has.Patch, v.Patch), uint64(min(1, len(has.Pre)))}
+		if least == nil || slices.Compare(d, least) < 0 {
+			least = d
+		}
+	}
+	return least
+}
+
+func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
 // newest is the newest bundle of the winner's catalog; nil if that is the winner.
 func (r *resolution) newest(winner candidate) *Miss {
@@ -65,9 +117,12 @@ func (r *resolution) otherEdges(p *catalog.Package, miss *Miss) []string {
 		return nil
 	}
 	var found []string
-	for _, name := range miss.Channels {
-		if !r.wanted(name) && r.successors(p, func(channel string) bool { return channel == name })[miss.Bundle] {
-			found = append(found, name)
+	for _, channel := range p.Channels {
+		if r.wanted(channel.Name) || slices.Contains(found, channel.Name) {
+			continue
+		}
+		if slices.ContainsFunc(channel.Entries, func(e catalog.Entry) bool { return e.Name == miss.Bundle && r.follows(&e) }) {
+			found = append(found, channel.Name)
 		}
 	}
 	return found
@@ -77,10 +132,9 @@ func (r *resolution) otherEdges(p *catalog.Package, miss *Miss) []string {
 // query have an edge fails the filter of the channels.
 func (r *resolution) judge(c Catalog) func(bundle) Miss {
 	filters := r.filters(c.Package)
-	anyEdge := func(bundle) bool { return false }
-	if r.installed != nil && r.followsEdges() && len(r.channels) > 0 {
-		everywhere := r.successors(c.Package, func(string) bool { return true })
-		anyEdge = func(b bundle) bool { return everywhere[b.Name] }
+	var elsewhere map[string]bool
+	if r.installed != nil && r.followsEdges() {
+		elsewhere = r.successors(c.Package, others)
 	}
 	return func(b bundle) Miss {
 		miss := Miss{Bundle: b.Name, Version: b.version.String(), Catalog: c.Name, Deprecated: b.deprecated}
@@ -89,8 +143,11 @@ func (r *resolution) judge(c Catalog) func(bundle) Miss {
 			if f.keeps(b) {
 				continue
 			}
-			if name == FilterSuccessor && anyEdge(b) {
+			switch {
+			case name == FilterSuccessor && elsewhere[b.Name]:
 				name = FilterChannels
+			case name == FilterRange && r.onlyPrerelease(b):
+				name = FilterPrerelease
 			}
 			if !slices.Contains(miss.Failed, name) {
 				miss.Failed = append(miss.Failed, name)
@@ -98,6 +155,13 @@ func (r *resolution) judge(c Catalog) func(bundle) Miss {
 		}
 		return miss
 	}
+}
+
+// onlyPrerelease tells whether the range would contain a bundle if it contained prereleases.
+func (r *resolution) onlyPrerelease(b bundle) bool {
+	withPrereleases := *r.constraint
+	withPrereleases.IncludePrerelease = true
+	return inRange(&withPrereleases, b.version)
 }
 
 // String names the bundle and what it fails.
@@ -121,10 +185,11 @@ func (m *Miss) String() string {
 
 // failed are the words for bundles that fail a filter.
 var failed = map[Filter]string{
-	FilterChannels:  "outside the channels",
-	FilterRange:     "outside the range",
-	FilterSuccessor: "no edge leads to it from what is installed",
-	FilterDowngrade: "lower than the installed version",
+	FilterChannels:   "outside the channels",
+	FilterRange:      "outside the range",
+	FilterPrerelease: "a prerelease, which the range leaves out",
+	FilterSuccessor:  "no edge leads to it from what is installed",
+	FilterDowngrade:  "lower than the installed version",
 }
 
 // remedy says how the nearest bundle could be chosen.
@@ -141,7 +206,9 @@ func (r *resolution) remedy(nearest *Miss) string {
 		case FilterChannels:
 			steps = append(steps, channelRemedy(nearest))
 		case FilterRange:
-			steps = append(steps, r.rangeRemedy(nearest))
+			steps = append(steps, "set version to a range that contains "+nearest.Version)
+		case FilterPrerelease:
+			steps = append(steps, fmt.Sprintf("set version to a range with a prerelease, such as >=%s", nearest.Version))
 		case FilterSuccessor:
 			steps = append(steps, r.edgeRemedy())
 		case FilterDowngrade:
@@ -161,13 +228,6 @@ func channelRemedy(nearest *Miss) string {
 	return "leave channels out, because no channel has it"
 }
 
-func (r *resolution) rangeRemedy(nearest *Miss) string {
-	if v, err := parseVersion(nearest.Version); err == nil && len(v.semver.Pre) > 0 && !strings.Contains(r.query.Range, "-") {
-		return fmt.Sprintf("set version to a range that contains %s; a range without a prerelease contains none", nearest.Version)
-	}
-	return fmt.Sprintf("set version to a range that contains %s", nearest.Version)
-}
-
 // edgeRemedy names the best bundle to which an edge leads, whatever its version and channel.
 func (r *resolution) edgeRemedy() string {
 	const otherwise = "set upgradePolicy to SelfCertified if its author supports that upgrade"
@@ -176,9 +236,9 @@ func (r *resolution) edgeRemedy() string {
 		if c.Package == nil {
 			continue
 		}
-		successors := r.successors(c.Package, func(string) bool { return true })
+		inAsked, inOthers := r.successors(c.Package, asked), r.successors(c.Package, others)
 		for _, b := range bundles(c.Package) {
-			if b.err == nil && successors[b.Name] && b.Name != r.query.Installed.Bundle && (hop == nil || better(b, *hop) < 0) {
+			if b.err == nil && (inAsked[b.Name] || inOthers[b.Name]) && b.Name != r.query.Installed.Bundle && (hop == nil || better(b, *hop) < 0) {
 				hop = &b
 			}
 		}
@@ -186,5 +246,5 @@ func (r *resolution) edgeRemedy() string {
 	if hop == nil {
 		return "no edge leads anywhere from what is installed: " + otherwise
 	}
-	return fmt.Sprintf("upgrade to %s (version %s) first, or %s", hop.Name, hop.version, otherwise)
+	return fmt.Sprintf("upgrade first to %s (version %s), the best successor of what is installed, or %s", hop.Name, hop.version, otherwise)
 }

@@ -121,7 +121,7 @@ func (f Funnel) String() string {
 var kept = map[Filter]string{
 	FilterChannels:  "in the channels",
 	FilterRange:     "in the range",
-	FilterSuccessor: "successors of the installed version, or equal to it",
+	FilterSuccessor: "with an edge from the installed version, or equal to it",
 	FilterDowngrade: "not lower than the installed version",
 }
 

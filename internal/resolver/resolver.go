@@ -16,7 +16,10 @@ import (
 // Resolve chooses a bundle. The only errors are of type *Refusal. The order of the catalogs does not count; their names
 // have to be different.
 func Resolve(q Query, catalogs []Catalog) (Answer, error) {
-	r := &resolution{query: q, catalogs: slices.Clone(catalogs), channels: map[string]bool{}}
+	r := &resolution{
+		query: q, catalogs: slices.Clone(catalogs), channels: map[string]bool{},
+		edges: map[scoped]map[string]bool{}, skipRanges: map[string]bool{},
+	}
 	slices.SortStableFunc(r.catalogs, func(a, b Catalog) int { return cmp.Compare(a.Name, b.Name) })
 	for _, name := range q.Channels {
 		r.channels[name] = true
@@ -50,6 +53,9 @@ type resolution struct {
 	constraint *mmsemver.Constraints
 	installed  *version // read when the first catalog with the package needs it
 	funnel     []Funnel
+
+	edges      map[scoped]map[string]bool // what successors returned
+	skipRanges map[string]bool            // whether they contain the installed version
 }
 
 // candidate is the bundle that a catalog offers.

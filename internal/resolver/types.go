@@ -77,10 +77,12 @@ type Filter string
 
 // Filters, in the order in which they are applied.
 const (
-	FilterChannels  Filter = "Channels"
-	FilterRange     Filter = "Range"
-	FilterSuccessor Filter = "Successor"
-	FilterDowngrade Filter = "Downgrade"
+	FilterChannels Filter = "Channels"
+	FilterRange    Filter = "Range"
+	// FilterPrerelease is FilterRange, for a prerelease that the range would contain if it contained any.
+	FilterPrerelease Filter = "Prerelease"
+	FilterSuccessor  Filter = "Successor"
+	FilterDowngrade  Filter = "Downgrade"
 )
 
 // Funnel says how many bundles of a catalog were left after each filter.

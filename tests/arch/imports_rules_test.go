@@ -18,7 +18,7 @@ type importRule struct {
 var (
 	pure = []string{
 		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...", "./internal/apply/crds/...",
-		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...",
+		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...", "./internal/resolver/...", "./internal/catalog/...",
 	}
 	kubernetesClients = []string{
 		"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/cli-runtime/...",
@@ -150,7 +150,14 @@ var importRules = []importRule{{
 		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
 		"./internal/...", "./tests/...",
 	}, kubernetesClients...),
-	but: append([]string{"./internal/convert/...", "./internal/pattern/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/..."),
+	but: append([]string{"./internal/convert/...", "./internal/pattern/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog"),
+}, {
+	name:   "resolution has no clock, and reads no files",
+	why:    "equal catalogs and an equal query give the same bundle at any time, in the controller and in the CLI",
+	remedy: "let the caller read the catalog, and pass internal/catalog.Package",
+	from:   []string{"./internal/resolver/..."},
+	not:    []string{"time", "io/fs", "./internal/..."},
+	but:    []string{"./internal/catalog"},
 }, {
 	name:   "adapters get credentials, not clients",
 	why:    "a fetcher that can read the cluster could read another tenant's Secret",

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode"
 
+	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -103,6 +105,9 @@ func readYAML(file io.Reader, limit int64, emit func([]byte) error) error {
 			return err
 		}
 		blob, err := yaml.YAMLToJSON(document)
+		if err == nil && mayHoldMore(document) {
+			err = checkSingle(document)
+		}
 		if err != nil {
 			return err
 		}
@@ -115,6 +120,33 @@ func readYAML(file io.Reader, limit int64, emit func([]byte) error) error {
 			return nil
 		}
 	}
+}
+
+// errTrailing is about what the library would leave out silently.
+var errTrailing = errors.New("something follows the end of the document: write --- alone in a line between two documents")
+
+// mayHoldMore tells whether a document may end before the text does: in braces, or by a marker that is no separator.
+// Other documents end with the text, or are none.
+func mayHoldMore(document []byte) bool {
+	text := bytes.TrimSpace(document)
+	return bytes.HasPrefix(text, []byte("{")) || bytes.Contains(document, []byte("\n---")) || bytes.Contains(document, []byte("\n...")) ||
+		bytes.HasPrefix(text, separator)
+}
+
+// checkSingle refuses a text with several documents.
+func checkSingle(document []byte) error {
+	decoder := goyaml.NewDecoder(bytes.NewReader(document))
+	var node goyaml.Node
+	if err := decoder.Decode(&node); err != nil {
+		return err
+	}
+	switch err := decoder.Decode(&node); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errTrailing
 }
 
 // separator begins a line between two documents; after it, only a comment is possible.
@@ -153,4 +185,14 @@ func isSeparator(line []byte) bool {
 func tooLarge(limit int64) error { return &LimitError{What: "bytes of one blob", Most: limit} }
 
 // unmarshal reads a blob as encoding/json does: names of fields in upper and lower case are the same.
-func unmarshal(text []byte, into any) error { return json.Unmarshal(text, into) }
+func unmarshal(text []byte, into any) error {
+	err := json.Unmarshal(text, into)
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &mismatch):
+		return err
+	case mismatch.Field == "":
+		return fmt.Errorf("a JSON object is expected, not: %s", mismatch.Value)
+	}
+	return fmt.Errorf("the field %s has the wrong type: %s", strings.ToLower(mismatch.Field), mismatch.Value)
+}

@@ -163,7 +163,7 @@ func packageVersion(value json.RawMessage) (string, error) {
 		Release     string `json:"release"`
 	}
 	var property Package
-	err := unmarshal(value, &property)
+	err := json.Unmarshal(value, &property)
 	var mismatch *json.UnmarshalTypeError
 	switch {
 	case err == nil:

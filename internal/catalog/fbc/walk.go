@@ -34,7 +34,7 @@ func Walk(files fs.FS, root string, limits Limits, visit func(Blob) error) error
 	if err != nil {
 		return err
 	}
-	w := &walk{files: files, limits: limits, visit: visit}
+	w := &walk{files: files, root: root, limits: limits, visit: visit}
 	return fs.WalkDir(files, root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -61,6 +61,7 @@ func isFolder(files fs.FS, name string, entry fs.DirEntry) bool {
 // walk is one walk over a catalog.
 type walk struct {
 	files  fs.FS
+	root   string
 	limits Limits
 	visit  func(Blob) error
 	read   int64 // bytes of the files so far
@@ -102,8 +103,11 @@ func (w *walk) file(name string) error {
 	case errors.As(err, new(*LimitError)):
 		return fmt.Errorf("%s, blob %d: %w", name, number+1, err)
 	}
-	return fmt.Errorf("%s, blob %d: %w; every file of the folder has to be part of the catalog, except those that %s names",
-		name, number+1, withoutPath(err), indexIgnore)
+	err = fmt.Errorf("%s, blob %d: %w", name, number+1, withoutPath(err))
+	if name == w.root {
+		return err
+	}
+	return fmt.Errorf("%w; every file of the folder has to be part of the catalog, except those that %s names", err, indexIgnore)
 }
 
 // withoutPath is an error of the file system without its path, which the message names already.

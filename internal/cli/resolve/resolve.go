@@ -44,7 +44,10 @@ func resolve(a *kit.App, q resolver.Query, places []place, output printer.Output
 		_, err = fmt.Fprint(a.Streams.Out, text(answer))
 		return err
 	}
-	a.Note(append(deprecations(answer), loaded.problems...))
+	for _, d := range deprecations(answer) {
+		a.Note([]string{"deprecated " + d})
+	}
+	a.Note(loaded.problems)
 	return printer.PrintValue(a.Streams.Out, output, choice{
 		Bundle: answer.Bundle, Version: answer.Version, Image: answer.Image, Catalog: answer.Catalog,
 	})
@@ -109,18 +112,18 @@ func text(answer resolver.Answer) string {
 	return out.String()
 }
 
-// deprecations are those that concern the chosen bundle, one a line.
+// deprecations are those that concern the chosen bundle, one a line, such as: channel a: use b.
 func deprecations(answer resolver.Answer) []string {
 	var lines []string
 	for _, d := range answer.Deprecations {
-		what := "the package"
+		what := "package"
 		switch d.Schema {
 		case catalog.SchemaChannel:
-			what = "the channel " + d.Name
+			what = "channel " + d.Name
 		case catalog.SchemaBundle:
-			what = "the bundle " + d.Name
+			what = "bundle " + d.Name
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s is deprecated: %s", what, strings.TrimSpace(d.Message))))
+		lines = append(lines, what+": "+strings.TrimSpace(d.Message))
 	}
 	return lines
 }

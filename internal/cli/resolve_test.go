@@ -15,32 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// catalogOf is a catalog with a package of four bundles in two channels, in which the newest bundle is deprecated.
-const catalogOf = `schema: olm.package
-name: shop
----
-schema: olm.channel
-package: shop
-name: stable
-entries:
-- {name: shop.v1.0.0}
-- {name: shop.v1.1.0, replaces: shop.v1.0.0}
----
-schema: olm.channel
-package: shop
-name: fast
-entries:
-- {name: shop.v1.1.0, replaces: shop.v1.0.0}
-- {name: shop.v2.0.0, replaces: shop.v1.1.0}
-- {name: shop.v3.0.0, skipRange: <3.0.0}
----
-schema: olm.deprecations
-package: shop
-entries:
-- {reference: {schema: olm.bundle, name: shop.v3.0.0}, message: "it loses orders,\nuse 2.0.0"}
-- {reference: {schema: olm.channel, name: stable}, message: use fast}
-`
-
 // catalogFiles writes catalogs, goes where they are, and returns where the test was.
 func catalogFiles(t *testing.T) string {
 	t.Helper()
@@ -48,15 +22,14 @@ func catalogFiles(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bundles := ""
-	for _, version := range []string{"1.0.0", "1.1.0", "2.0.0+3", "3.0.0"} {
-		bundles += fmt.Sprintf("---\nschema: olm.bundle\npackage: shop\nname: shop.v%s\nimage: registry.example.org/shop@sha256:%s\nproperties:\n"+
-			"- {type: olm.package, value: {packageName: shop, version: %q}}\n", strings.TrimSuffix(version, "+3"), version[:1], version)
+	shop, err := os.ReadFile(filepath.Join("testdata", "resolve", "shop.yaml"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	bad := `{"schema":"olm.channel","package":"shop","name":"a","entries":7}{"schema":"olm.package","name":"shopping"}{"name":"stray"}`
 	t.Chdir(writeFiles(t, map[string]string{
-		"community/shop.yaml": catalogOf + bundles, "community/README.md": "# Hello", "community/.indexignore": "*.md",
-		"mirror,eu.yaml": catalogOf + bundles, "bad.json": bad, "other.yaml": "schema: olm.package\nname: shipping",
+		"community/shop.yaml": string(shop), "community/README.md": "# Hello", "community/.indexignore": "*.md",
+		"mirror,eu.yaml": string(shop), "bad.json": bad, "other.yaml": "schema: olm.package\nname: shipping",
 		"empty/.indexignore": "", "broken.json": `{"schema": "olm.package"`,
 		"steering.json": `{"schema":"olm.bundle","package":"p","name":` + quotedJSON(t, "b"+steering+"\nc") + `,"image":` + quotedJSON(t, steering) + `,` +
 			`"properties":[{"type":"olm.package","value":{"version":"1.0.0"}}]}{"schema":"olm.deprecations","package":"p",` +

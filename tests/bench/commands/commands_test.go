@@ -29,7 +29,7 @@ const either = -1
 
 // measured is a command line, and the exit code that it has here. POD stands for the name of
 // a Pod of the deployment, DIGEST for that of its artifacts, BUNDLE and FOLDER for bundles,
-// MANIFESTS for those of another tool, and FILE for one that does not exist.
+// MANIFESTS for those of another tool, CATALOG for a catalog of operators, and FILE for one that does not exist.
 type measured struct {
 	line string
 	code int
@@ -61,6 +61,7 @@ var table = []measured{
 	{line: "validate BUNDLE"},
 	{line: "inspect BUNDLE"},
 	{line: "rbac BUNDLE --install-namespace demo"},
+	{line: "resolve shop --catalog shop=CATALOG"},
 	{line: "init app --from BUNDLE --dir FILE --dry-run"},
 	{line: "build BUNDLE --print name"},
 	{line: "create deployment app --image example.org/app:v1 --export"},

@@ -72,8 +72,9 @@ func (p population) arguments(line string, deployments int) []string {
 	bundle := filepath.Join(installation.Root(), "tests", "bundles", "sample-operator", "v0.2.0")
 	folder := filepath.Join(installation.Root(), "tests", "bundles", "greeter")
 	manifests := filepath.Join(installation.Root(), "internal", "cli", "testdata", "migrate", "olm-v1.yaml")
-	args := strings.Split(strings.NewReplacer("app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "FOLDER", folder, "MANIFESTS", manifests, "FILE", filepath.Join(p.t.TempDir(), "file")).Replace(line), " ")
-	if strings.Contains(line, "BUNDLE") {
+	catalog := filepath.Join(installation.Root(), "internal", "cli", "testdata", "resolve", "shop.yaml")
+	args := strings.Split(strings.NewReplacer("CATALOG", catalog, "app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "FOLDER", folder, "MANIFESTS", manifests, "FILE", filepath.Join(p.t.TempDir(), "file")).Replace(line), " ")
+	if strings.Contains(line, "BUNDLE") || strings.Contains(line, "CATALOG") {
 		return args // asks no cluster
 	}
 	return append([]string{args[0], "--kubeconfig", p.cp.KubeconfigPath(), "-n", p.namespace}, args[1:]...)

@@ -122,7 +122,7 @@ func FuzzResolve(f *testing.F) {
 			if took := time.Since(begin); took > 5*time.Second {
 				t.Errorf("it took %s", took)
 			}
-			refusal := new(resolver.Refusal)
+			refusal := new(resolver.RefusalError)
 			switch {
 			case err == nil && answer.Bundle != name && answer.Bundle != "p.v1.0.0":
 				t.Errorf("got the bundle %q", answer.Bundle)

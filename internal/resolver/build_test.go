@@ -56,7 +56,7 @@ func chosen(t *testing.T, q resolver.Query, catalogs ...resolver.Catalog) string
 	q.Package = "p"
 	answer, err := resolver.Resolve(q, catalogs)
 	if err != nil {
-		if refusal := new(resolver.Refusal); !errors.As(err, &refusal) {
+		if refusal := new(resolver.RefusalError); !errors.As(err, &refusal) {
 			t.Fatalf("%T is no refusal", err)
 		}
 		return err.Error()

@@ -211,9 +211,9 @@ func (spec) deprecated(p *catalog.Package, b catalog.Bundle) bool {
 }
 
 // resolved returns the answer, which may be none.
-func (w world) resolved() (resolver.Answer, *resolver.Refusal) {
+func (w world) resolved() (resolver.Answer, *resolver.RefusalError) {
 	answer, err := resolver.Resolve(w.query, w.catalogs)
-	refusal := new(resolver.Refusal)
+	refusal := new(resolver.RefusalError)
 	if errors.As(err, &refusal) {
 		return answer, refusal
 	}

@@ -21,8 +21,8 @@ const (
 	VersionUnreadable   Reason = "VersionUnreadable" // the chosen bundle has no version
 )
 
-// Refusal is why no bundle was chosen.
-type Refusal struct {
+// RefusalError is why no bundle was chosen.
+type RefusalError struct {
 	Reason Reason
 	// Text is OLM v1's text for the same refusal.
 	Text string
@@ -35,10 +35,10 @@ type Refusal struct {
 }
 
 // Error is the text of OLM v1.
-func (r *Refusal) Error() string { return r.Text }
+func (r *RefusalError) Error() string { return r.Text }
 
 // Details are the lines that say more than the text: the funnel, the nearest bundle and the remedy.
-func (r *Refusal) Details() []string {
+func (r *RefusalError) Details() []string {
 	lines := make([]string, 0, len(r.Funnel)+2)
 	for _, f := range r.Funnel {
 		lines = append(lines, f.String())
@@ -50,8 +50,8 @@ func (r *Refusal) Details() []string {
 }
 
 // refuse returns the refusal with its details.
-func (r *resolution) refuse(reason Reason, text string) *Refusal {
-	refusal := &Refusal{Reason: reason, Text: text, Funnel: r.funnel}
+func (r *resolution) refuse(reason Reason, text string) *RefusalError {
+	refusal := &RefusalError{Reason: reason, Text: text, Funnel: r.funnel}
 	switch reason {
 	case InvalidRange:
 		refusal.Remedy = `give a range such as ">=1.2.0 <2.0.0", "~1.2", "1.2.x" or "1.2.3"`

@@ -63,7 +63,7 @@ func TestC12Refusals(t *testing.T) {
 	} {
 		c.query.Package = "p"
 		answer, err := resolver.Resolve(c.query, c.catalogs)
-		var refusal *resolver.Refusal
+		var refusal *resolver.RefusalError
 		if !errors.As(err, &refusal) {
 			t.Errorf("%s: got %+v, %v", c.name, answer, err)
 			continue

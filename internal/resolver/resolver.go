@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/catalog"
 )
 
-// Resolve chooses a bundle. The only errors are of type *Refusal. The order of the catalogs does not count; their names
+// Resolve chooses a bundle. The only errors are of type *RefusalError. The order of the catalogs does not count; their names
 // have to be different.
 func Resolve(q Query, catalogs []Catalog) (Answer, error) {
 	r := &resolution{
@@ -73,7 +73,7 @@ type bundle struct {
 }
 
 // inCatalog returns the candidate of one catalog, nil if it has none (R1, R4 to R7).
-func (r *resolution) inCatalog(c Catalog) (*candidate, *Refusal) {
+func (r *resolution) inCatalog(c Catalog) (*candidate, *RefusalError) {
 	if c.Problem != nil {
 		return nil, r.refuse(CatalogNotReady,
 			fmt.Sprintf("error walking catalogs: error getting package %q from catalog %q: %v", r.query.Package, c.Name, c.Problem))
@@ -104,7 +104,7 @@ func (r *resolution) inCatalog(c Catalog) (*candidate, *Refusal) {
 }
 
 // readInstalled reads the installed version where a filter compares with it.
-func (r *resolution) readInstalled() *Refusal {
+func (r *resolution) readInstalled() *RefusalError {
 	if r.query.Installed == nil || r.installed != nil || !r.followsEdges() && r.mayDowngrade() {
 		return nil
 	}
@@ -162,7 +162,7 @@ func lower(firstIsWorse bool) int {
 }
 
 // choose returns the winner among the candidates of the catalogs, and its mirrors (R8, R12).
-func (r *resolution) choose(candidates []candidate) (candidate, []string, *Refusal) {
+func (r *resolution) choose(candidates []candidate) (candidate, []string, *RefusalError) {
 	if slices.ContainsFunc(candidates, func(c candidate) bool { return !c.deprecated }) {
 		candidates = slices.DeleteFunc(candidates, func(c candidate) bool { return c.deprecated })
 	}

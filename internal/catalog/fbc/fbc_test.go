@@ -211,7 +211,7 @@ func TestC24BadPackage(t *testing.T) {
 			t.Errorf("%s: the good package: %v %v, -want +got:\n%s", blob, err, good.Problem, diff)
 		}
 	}
-	contents := read(t, map[string]string{"a": jsonBlobs + `{"name":"nobody's"}[]7{"schema":5}`})
+	contents := read(t, map[string]string{"a": jsonBlobs + `{"name":"stray"}[]7{"schema":5}`})
 	if len(contents.Problems) != 4 || contents.Package == nil || !strings.Contains(contents.Problems[0].Error(), "a, blob 8 is left out: the field schema is missing") {
 		t.Errorf("blobs of no package: got %v", contents.Problems)
 	}

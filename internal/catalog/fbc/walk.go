@@ -67,10 +67,10 @@ type walk struct {
 	read   int64 // bytes of the files so far
 }
 
-// errVisit marks errors of the visitor, which are no errors of the file.
-type errVisit struct{ error }
+// visitError marks errors of the visitor, which are no errors of the file.
+type visitError struct{ error }
 
-func (e errVisit) Unwrap() error { return e.error }
+func (e visitError) Unwrap() error { return e.error }
 
 // file reads one file. Whether it is JSON is guessed from its first character, as operator-registry does. What looks
 // like JSON and is none is read on as YAML, of which JSON is a part: {schema: olm.package} or documents between ---.
@@ -79,7 +79,7 @@ func (w *walk) file(name string) error {
 	emit := func(blob []byte) error {
 		number++
 		if err := w.visit(newBlob(name, number, blob)); err != nil {
-			return errVisit{err}
+			return visitError{err}
 		}
 		return nil
 	}
@@ -90,11 +90,11 @@ func (w *walk) file(name string) error {
 		_, yamlErr := w.open(name, valid, func(file io.Reader) (int64, error) {
 			return 0, readYAML(file, w.limits.Blob, emit)
 		})
-		if yamlErr == nil || errors.As(yamlErr, new(errVisit)) {
+		if yamlErr == nil || errors.As(yamlErr, new(visitError)) {
 			err = yamlErr
 		}
 	}
-	var visited errVisit
+	var visited visitError
 	switch {
 	case err == nil:
 		return nil

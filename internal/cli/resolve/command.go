@@ -53,8 +53,8 @@ satchel resolve argocd-operator --version ">=0.11 <0.12" --channel alpha --catal
 # The next upgrade of what is installed
 satchel resolve argocd-operator --installed argocd-operator.v0.10.0@0.10.0 --catalog community=./catalog
 
-# The image, from a catalog of your own before a public one
-satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --catalog community=./catalog | jq -r .image`),
+# As JSON, from a catalog of your own before a public one
+satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --catalog community=./catalog`),
 		ValidArgsFunction: cobra.NoFileCompletions, // reading a large catalog takes seconds
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {

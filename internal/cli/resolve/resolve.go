@@ -30,7 +30,7 @@ func resolve(a *kit.App, q resolver.Query, places []place, output printer.Output
 		return err
 	}
 	answer, err := resolver.Resolve(q, loaded.catalogs)
-	var refusal *resolver.Refusal
+	var refusal *resolver.RefusalError
 	if errors.As(err, &refusal) {
 		printRefusal(a, refusal, suggestions(q.Package, loaded))
 		a.Note(loaded.problems)
@@ -55,7 +55,7 @@ func resolve(a *kit.App, q resolver.Query, places []place, output printer.Output
 
 // printRefusal begins with the message of OLM v1, alone in its line and without a prefix, so that scripts can compare
 // it.
-func printRefusal(a *kit.App, refusal *resolver.Refusal, further []string) {
+func printRefusal(a *kit.App, refusal *resolver.RefusalError, further []string) {
 	fmt.Fprintln(a.Streams.ErrOut, view.Inline(refusal.Text))
 	for _, line := range append(refusal.Details(), further...) {
 		fmt.Fprintf(a.Streams.ErrOut, "  %s\n", view.Inline(inFlags.Replace(line)))

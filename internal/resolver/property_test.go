@@ -51,8 +51,8 @@ func generatedVersion(random *rand.Rand) string {
 func generatedPackage(random *rand.Rand) *catalog.Package {
 	p := &catalog.Package{Name: "p"}
 	var names []string
-	for range random.IntN(9) {
-		b := catalog.Bundle{Version: generatedVersion(random), Image: pick(random, "i@sha256:1", "i@sha256:2", "i:1")}
+	for i := range random.IntN(9) {
+		b := catalog.Bundle{Version: generatedVersion(random), Image: fmt.Sprintf("r%d%s", i, pick(random, "@sha256:1", "@sha256:2", ":1"))}
 		b.Name = "p.v" + b.Version
 		if random.IntN(12) == 0 {
 			b.Version = pick(random, "", "1.0", "x")

@@ -109,6 +109,7 @@ func TestFormats(t *testing.T) {
 		"in order of path":    {"b.json": lines[4], "a.json": strings.Join(lines[:4], ""), "c": strings.Join(lines[5:], "")},
 		"JSON between ---":    {"a.json": strings.Join(lines[:3], ""), "b": strings.ReplaceAll(strings.Join(lines[3:], ""), "}\n{", "}\n---\n{")},
 		"YAML in braces":      {"a": "{schema: olm.package, name: p}", "b": strings.Join(lines[1:], "")},
+		"null":                {"a": "null", "b": jsonBlobs},
 		"empty files":         {"a": "", "b": " \n", "c": "---\n", "d": "# nothing\n", "e": jsonBlobs},
 		"upper case":          {"a": strings.NewReplacer(`"schema"`, `"Schema"`, `"package"`, `"PACKAGE"`, `"entries"`, `"Entries"`, `"image"`, `"Image"`).Replace(jsonBlobs)},
 		"ignored files":       {"a": jsonBlobs, ".indexignore": "*.md\n# comment\n/drafts/\n!kept.md\n", "README.md": "# Hello", "drafts/x": "{", "z/kept.md": ""},
@@ -211,7 +212,7 @@ func TestC24BadPackage(t *testing.T) {
 			t.Errorf("%s: the good package: %v %v, -want +got:\n%s", blob, err, good.Problem, diff)
 		}
 	}
-	contents := read(t, map[string]string{"a": jsonBlobs + `{"name":"stray"}[]7{"schema":5}`})
+	contents := read(t, map[string]string{"a": jsonBlobs + `{"name":"stray"}{"schema":5}{"schema":"olm.bundle","name":"b"}{"schema":"olm.package"}{"schema":"custom"}`})
 	if len(contents.Problems) != 4 || contents.Package == nil || !strings.Contains(contents.Problems[0].Error(), "a, blob 8 is left out: the field schema is missing") {
 		t.Errorf("blobs of no package: got %v", contents.Problems)
 	}
@@ -239,6 +240,8 @@ func TestRefusedCatalogs(t *testing.T) {
 		"bytes of patterns": {map[string]string{".indexignore": strings.Repeat("#\n", 100<<10), "b/.indexignore": strings.Repeat("#\n", 100<<10)}, "b/.indexignore: more than 262144 bytes of all files .indexignore"},
 		"an alias bomb":     {map[string]string{"a": bomb()}, "a, blob 1: yaml: document contains excessive aliasing"},
 		"two in one line":   {map[string]string{"a": "{schema: x}{schema: y}"}, "a, blob 1: invalid JSON"},
+		"a list":            {map[string]string{"a": `[{"schema":"olm.package","name":"p"}]`}, "a, blob 1: this is no object"},
+		"a list in a list":  {map[string]string{"a": bundle(1) + "[]"}, "a, blob 2: this is no object"},
 		"--- and text":      {map[string]string{"a": "schema: x\n--- {schema: y}\n"}, "a, blob 1: something follows the end of the document"},
 		"the end marker":    {map[string]string{"a": "schema: x\n...\nschema: y\n"}, "a, blob 1: "},
 	} {
@@ -341,6 +344,24 @@ func TestMemoryIsThatOfOneBlob(t *testing.T) {
 		t.Logf("%s: %d KiB for 48 blobs", name, used>>10)
 		if used > 24<<20 {
 			t.Errorf("%s: %d MiB are in use while 48 blobs of 1 MiB are read", name, used>>20)
+		}
+	}
+}
+
+// TestLargeBlobIsNotRead wants reading to stop soon after the limit of a blob that does not end.
+func TestLargeBlobIsNotRead(t *testing.T) {
+	limits := fbc.DefaultLimits()
+	limits.Blob = 1 << 20
+	for name, begin := range map[string]string{"JSON": `{"a":"`, "YAML": "a: "} {
+		most := uint64(0)
+		file := &endless{rest: []byte(begin), blob: bytes.Repeat([]byte("x"), 1<<20), left: 64, most: &most}
+		_, err := fbc.ReadPackage(generatedFS{files(map[string]string{"large": ""}), file}, ".", "p", limits)
+		var limit *fbc.LimitError
+		if !errors.As(err, &limit) || limit.Most != 1<<20 {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if read := 64 - file.left; read > 4 {
+			t.Errorf("%s: %d MiB of a blob of at most 1 MiB were read", name, read)
 		}
 	}
 }

@@ -3,11 +3,13 @@
 package fbc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
+
+	"github.com/satchel-dev/satchel/internal/catalog"
 )
 
 // Blob is one JSON value or YAML document of a catalog.
@@ -77,6 +79,9 @@ func (e visitError) Unwrap() error { return e.error }
 func (w *walk) file(name string) error {
 	number := 0
 	emit := func(blob []byte) error {
+		if !bytes.HasPrefix(bytes.TrimSpace(blob), []byte("{")) {
+			return errors.New("this is no object with the field schema")
+		}
 		number++
 		if err := w.visit(newBlob(name, number, blob)); err != nil {
 			return visitError{err}
@@ -160,6 +165,11 @@ type LimitError struct {
 // Error names the limit.
 func (e *LimitError) Error() string { return fmt.Sprintf("more than %d %s", e.Most, e.What) }
 
+// ofPackage are the schemas that mean nothing without a package.
+var ofPackage = map[string]bool{
+	schemaPackage: true, catalog.SchemaChannel: true, catalog.SchemaBundle: true, catalog.SchemaDeprecations: true,
+}
+
 // newBlob reads which package a blob is about.
 func newBlob(name string, number int, text []byte) Blob {
 	blob := Blob{Path: name, Number: number, JSON: text}
@@ -172,6 +182,8 @@ func newBlob(name string, number int, text []byte) Blob {
 	if blob.Schema == schemaPackage {
 		blob.Package = blob.Name
 	}
-	blob.Package = strings.Clone(blob.Package)
+	if blob.Problem == nil && blob.Package == "" && ofPackage[blob.Schema] {
+		blob.Problem = fmt.Errorf("the name of the package of this %s is missing", blob.Schema)
+	}
 	return blob
 }

@@ -17,7 +17,7 @@ const (
 	InstalledUnreadable Reason = "InstalledUnreadable" // the installed version is none
 	CatalogNotReady     Reason = "CatalogNotReady"
 	NoBundles           Reason = "NoBundles"
-	Ambiguous           Reason = "Ambiguous"         // several catalogs offer a bundle with the same right
+	Ambiguous           Reason = "Ambiguous"         // catalogs of the same priority offer bundles
 	VersionUnreadable   Reason = "VersionUnreadable" // the chosen bundle has no version
 )
 
@@ -76,16 +76,11 @@ func (r *resolution) text(found []string) string {
 	if r.query.Installed != nil {
 		fmt.Fprintf(&text, "error upgrading from currently installed version %q: ", r.query.Installed.Version)
 	}
-	if len(found) == 0 {
-		text.WriteString("no ")
-	} else {
-		text.WriteString("found ")
+	outcome := "no bundles found"
+	if len(found) > 0 {
+		outcome = "found bundles"
 	}
-	text.WriteString("bundles ")
-	if len(found) == 0 {
-		text.WriteString("found ")
-	}
-	fmt.Fprintf(&text, "for package %q ", r.query.Package)
+	fmt.Fprintf(&text, "%s for package %q ", outcome, r.query.Package)
 	if r.query.Range != "" {
 		fmt.Fprintf(&text, "matching version %q ", r.query.Range)
 	}

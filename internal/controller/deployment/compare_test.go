@@ -163,7 +163,7 @@ metadata: {name: hook, annotations: {helm.sh/hook: post-install}}
 	}
 }
 
-// A chart whose cluster has other capabilities than before is converted again.
+// A chart is converted again if the capabilities of the cluster have changed.
 func TestOtherCapabilitiesAreConverted(t *testing.T) {
 	t.Parallel()
 	d, converts := steadyDriver(t, chart(nil), nil)

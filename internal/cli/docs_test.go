@@ -126,6 +126,9 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		"typing error":       {"the command is suggested", []string{"gte"}, `there is no command "gte"; did you mean get?; see satchel --help`},
 		"no command":         {"nothing is near", []string{"xyzzy"}, `there is no command "xyzzy"; see satchel --help`},
+		"a verb of bundle":   {"where it is", []string{"push"}, `there is no command "push"; did you mean bundle?; see satchel --help`},
+		"no verb":            {"what there is", []string{"bundle", "verfy"}, `there is no command bundle "verfy"; did you mean bundle verify?; see satchel bundle --help`},
+		"no verb is near":    {"where to look", []string{"bundle", "xyzzy"}, `there is no command bundle "xyzzy"; see satchel bundle --help`},
 		"no flag":            {"where to look", []string{"get", "--foo"}, "unknown flag: --foo; see satchel get --help"},
 		"no format":          {"what there is", []string{"get", "-o", "csv"}, `invalid argument "csv" for "-o, --output" flag: "csv" is not one of: table, wide, name, json, yaml, jsonpath=, custom-columns=; see satchel get --help`},
 		"name and -A":        {"a name is of one namespace", []string{"get", "a", "-A"}, "a name means one object of one namespace: leave -A or the name out; see satchel get --help"},

@@ -123,7 +123,7 @@ func TestInit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := laidOut(t, c.from)
 			t.Chdir(t.TempDir())
-			args := []string{"init", "shop", "--image", "registry.example.org/shop:v1"}
+			args := []string{"bundle", "init", "shop", "--image", "registry.example.org/shop:v1"}
 			for _, arg := range c.args {
 				args = append(args, strings.Replace(arg, "SRC", source, 1))
 			}
@@ -175,8 +175,8 @@ func TestInitNeverOverwrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	first := satchel(t, "init", "shop", "--from", source).String()
-	if got := satchel(t, "init", "shop", "--from", source); got.code != kit.ExitOK || !strings.Contains(got.out, "as before  bundle/manifests/a.yaml") {
+	first := satchel(t, "bundle", "init", "shop", "--from", source).String()
+	if got := satchel(t, "bundle", "init", "shop", "--from", source); got.code != kit.ExitOK || !strings.Contains(got.out, "as before  bundle/manifests/a.yaml") {
 		t.Errorf("the second time is not the first: %s", got)
 	}
 	if err := os.WriteFile("shop/bundle/manifests/a.yaml", []byte("mine"), 0o600); err != nil {
@@ -186,17 +186,17 @@ func TestInitNeverOverwrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := readTree(t, "shop")
-	got := satchel(t, "init", "shop", "--from", source)
+	got := satchel(t, "bundle", "init", "shop", "--from", source)
 	if got.code != kit.ExitError || !strings.Contains(got.err, "2 files in shop would be replaced: bundle/manifests/a.yaml, permissions/rbac.yaml; give another folder with --dir, or --force to replace them") {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "init", "shop", "--from", source, "--force", "--dry-run"); got.code != kit.ExitOK || !strings.HasPrefix(got.out, "Would write") {
+	if got := satchel(t, "bundle", "init", "shop", "--from", source, "--force", "--dry-run"); got.code != kit.ExitOK || !strings.HasPrefix(got.out, "Would write") {
 		t.Errorf("%s", got)
 	}
 	if after := readTree(t, "shop"); len(after) != len(before) || after["bundle/manifests/a.yaml"] != "mine" || after["permissions/rbac.yaml"] != before["permissions/rbac.yaml"] {
 		t.Errorf("something was written: %v", after)
 	}
-	forced := satchel(t, "init", "shop", "--from", source, "--force").String()
+	forced := satchel(t, "bundle", "init", "shop", "--from", source, "--force").String()
 	if after := readTree(t, "shop"); after["bundle/manifests/a.yaml"] != initConfigMap || after["bundle/manifests/b.yaml"] == "" {
 		t.Errorf("%v", after)
 	}
@@ -212,7 +212,7 @@ func TestInitFromGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	if got := satchel(t, "init", "shop", "--dir", "apps/shop", "--git", "https://git.example.org/fleet.git", "--branch", "release", "-n", "platform"); got.code != kit.ExitOK {
+	if got := satchel(t, "bundle", "init", "shop", "--dir", "apps/shop", "--git", "https://git.example.org/fleet.git", "--branch", "release", "-n", "platform"); got.code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	d := readDeployment(t, "apps/shop/deploy/bundledeployment.yaml")
@@ -232,22 +232,22 @@ func TestInitRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no name":      {nil, []string{"init"}, "init needs one name, got none"},
-		"a bad name":   {nil, []string{"init", "Shop"}, `the name "Shop" cannot be that of a BundleDeployment`},
-		"two sources":  {nil, []string{"init", "shop", "--image", "a/b", "--git", "https://x"}, "from --image or from --git"},
-		"no image":     {nil, []string{"init", "shop", "--image", "A B"}, `--image "A B" is no reference`},
-		"no URL":       {nil, []string{"init", "shop", "--git", "git@host:org/repo"}, "is no URL that begins with https://"},
-		"a branch":     {nil, []string{"init", "shop", "--branch", "x"}, "--branch has no effect without --git"},
-		"no file":      {nil, []string{"init", "shop", "--from", "SRC/none"}, "no such file"},
-		"no manifest":  {map[string]string{"a.txt": ""}, []string{"init", "shop", "--from", "SRC/a.txt"}, "no manifest by its name"},
-		"broken":       {map[string]string{"a.yaml": "kind: X"}, []string{"init", "shop", "--from", "SRC"}, "the object has no apiVersion"},
-		"ambiguous":    {map[string]string{"Chart.yaml": "name: x", "kustomization.yaml": ""}, []string{"init", "shop", "--from", "SRC"}, "choose with --format helm or --format kustomize"},
-		"twice a name": {map[string]string{"x/a.yaml": initConfigMap, "y/a.yaml": initConfigMap}, []string{"init", "shop", "--from", "SRC/x/a.yaml", "--from", "SRC/y/a.yaml"}, "two files would be manifests/a.yaml"},
-		"one folder":   {map[string]string{"x/a.yaml": initConfigMap, "y/b.yaml": initConfigMap}, []string{"init", "shop", "--from", "SRC/x", "--from", "SRC/y", "--format", "kustomize"}, "needs one folder"},
-		"no bundle":    {operatorProject(t, false), []string{"init", "shop", "--from", "SRC", "--format", "registry+v1"}, "without a bundle/ (its base in config/manifests/bases is no bundle yet): run make bundle"},
-		"plain":        {operatorProject(t, true), []string{"init", "shop", "--from", "SRC", "--format", "plain+v0"}, "dist/install.yaml"},
-		"a chart":      {nil, []string{"init", "shop", "--format", "helm"}, "helm create"},
-		"an operator":  {nil, []string{"init", "shop", "--format", "registry+v1"}, "Operator SDK"},
+		"no name":      {nil, []string{"bundle", "init"}, "bundle init needs one name, got none"},
+		"a bad name":   {nil, []string{"bundle", "init", "Shop"}, `the name "Shop" cannot be that of a BundleDeployment`},
+		"two sources":  {nil, []string{"bundle", "init", "shop", "--image", "a/b", "--git", "https://x"}, "from --image or from --git"},
+		"no image":     {nil, []string{"bundle", "init", "shop", "--image", "A B"}, `--image "A B" is no reference`},
+		"no URL":       {nil, []string{"bundle", "init", "shop", "--git", "git@host:org/repo"}, "is no URL that begins with https://"},
+		"a branch":     {nil, []string{"bundle", "init", "shop", "--branch", "x"}, "--branch has no effect without --git"},
+		"no file":      {nil, []string{"bundle", "init", "shop", "--from", "SRC/none"}, "no such file"},
+		"no manifest":  {map[string]string{"a.txt": ""}, []string{"bundle", "init", "shop", "--from", "SRC/a.txt"}, "no manifest by its name"},
+		"broken":       {map[string]string{"a.yaml": "kind: X"}, []string{"bundle", "init", "shop", "--from", "SRC"}, "the object has no apiVersion"},
+		"ambiguous":    {map[string]string{"Chart.yaml": "name: x", "kustomization.yaml": ""}, []string{"bundle", "init", "shop", "--from", "SRC"}, "choose with --format helm or --format kustomize"},
+		"twice a name": {map[string]string{"x/a.yaml": initConfigMap, "y/a.yaml": initConfigMap}, []string{"bundle", "init", "shop", "--from", "SRC/x/a.yaml", "--from", "SRC/y/a.yaml"}, "two files would be manifests/a.yaml"},
+		"one folder":   {map[string]string{"x/a.yaml": initConfigMap, "y/b.yaml": initConfigMap}, []string{"bundle", "init", "shop", "--from", "SRC/x", "--from", "SRC/y", "--format", "kustomize"}, "needs one folder"},
+		"no bundle":    {operatorProject(t, false), []string{"bundle", "init", "shop", "--from", "SRC", "--format", "registry+v1"}, "without a bundle/ (its base in config/manifests/bases is no bundle yet): run make bundle"},
+		"plain":        {operatorProject(t, true), []string{"bundle", "init", "shop", "--from", "SRC", "--format", "plain+v0"}, "dist/install.yaml"},
+		"a chart":      {nil, []string{"bundle", "init", "shop", "--format", "helm"}, "helm create"},
+		"an operator":  {nil, []string{"bundle", "init", "shop", "--format", "registry+v1"}, "Operator SDK"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := laidOut(t, c.from)
@@ -284,7 +284,7 @@ func TestInitOfAPackage(t *testing.T) {
 	}
 	source := filepath.Join(laidOut(t, map[string]string{"shop-1.0.0.tgz": packed.String()}), "shop-1.0.0.tgz")
 	t.Chdir(t.TempDir())
-	if got := satchel(t, "init", "shop", "--from", source); got.code != kit.ExitOK || filesIn(t, "shop/bundle") != "shop-1.0.0.tgz" {
+	if got := satchel(t, "bundle", "init", "shop", "--from", source); got.code != kit.ExitOK || filesIn(t, "shop/bundle") != "shop-1.0.0.tgz" {
 		t.Fatalf("%s", got)
 	}
 	if d := readDeployment(t, "shop/deploy/bundledeployment.yaml"); d.Spec.Format != v1alpha1.FormatHelm {
@@ -293,7 +293,7 @@ func TestInitOfAPackage(t *testing.T) {
 	if got := satchel(t, "validate", "shop/bundle"); got.code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "init", "other", "--from", source, "--format", "plain+v0"); got.code != kit.ExitError || !strings.Contains(got.err, "unpack it") {
+	if got := satchel(t, "bundle", "init", "other", "--from", source, "--format", "plain+v0"); got.code != kit.ExitError || !strings.Contains(got.err, "unpack it") {
 		t.Errorf("%s", got)
 	}
 }

@@ -18,8 +18,8 @@ func TestLimitFlags(t *testing.T) {
 	limits := convert.DefaultLimits()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	limits.BindFlags(flags)
-	for _, command := range []string{"render", "validate", "inspect", "rbac", "plan", "adopt", "run", "init"} {
-		help := satchel(t, command, "--help").out
+	for _, command := range []string{"render", "validate", "inspect", "rbac", "plan", "adopt", "run", "bundle init"} {
+		help := satchel(t, append(strings.Fields(command), "--help")...).out
 		flags.VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(help, "--"+f.Name) {
 				t.Errorf("%s has no --%s", command, f.Name)

@@ -102,17 +102,17 @@ func TestPublish(t *testing.T) {
 		return got
 	}
 	ref := host + "/org/sample:v0.1.0"
-	run(kit.ExitOK, "build", "bundle", "-o", "sample.tar")
-	digest := strings.TrimSpace(run(kit.ExitOK, "build", "bundle", "--print", "name").out)
-	run(kit.ExitOK, "push", "bundle", ref, "--sign-key", "cosign.key")
-	if got := run(kit.ExitOK, "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.out != ref+"@"+digest+"\n" {
+	run(kit.ExitOK, "bundle", "build", "bundle", "-o", "sample.tar")
+	digest := strings.TrimSpace(run(kit.ExitOK, "bundle", "build", "bundle", "--print", "name").out)
+	run(kit.ExitOK, "bundle", "push", "bundle", ref, "--sign-key", "cosign.key")
+	if got := run(kit.ExitOK, "bundle", "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.out != ref+"@"+digest+"\n" {
 		t.Errorf("the archive is %s, and the folder %s", got.out, digest)
 	}
-	run(kit.ExitOK, "tag", ref, "stable")
-	run(kit.ExitOK, "verify", host+"/org/sample:stable", "--key", "cosign.pub")
-	run(kit.ExitNo, "verify", ref, "--key", "other.pub")
-	run(kit.ExitOK, "pull", ref, "pulled", "--key", "cosign.pub")
-	run(kit.ExitError, "pull", ref, "refused", "--key", "other.pub")
+	run(kit.ExitOK, "bundle", "tag", ref, "stable")
+	run(kit.ExitOK, "bundle", "verify", host+"/org/sample:stable", "--key", "cosign.pub")
+	run(kit.ExitNo, "bundle", "verify", ref, "--key", "other.pub")
+	run(kit.ExitOK, "bundle", "pull", ref, "pulled", "--key", "cosign.pub")
+	run(kit.ExitError, "bundle", "pull", ref, "refused", "--key", "other.pub")
 	run(kit.ExitOK, "validate", ref, "--insecure")
 	if want, got := readTree(t, "bundle"), readTree(t, "pulled"); len(want) != len(got) || got["metadata/annotations.yaml"] != want["metadata/annotations.yaml"] {
 		t.Errorf("pulled %v", author.SortedKeys(got))
@@ -134,7 +134,7 @@ func TestPushWhatIsIgnored(t *testing.T) {
 	if err := os.Symlink("a.yaml", filepath.Join(dir, "link.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	got := satchel(t, "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "json", "--source", "https://git.example.org/a", "--revision", "main", "--created", "2026-01-02T03:04:05Z", "--annotation", "x=y")
+	got := satchel(t, "bundle", "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "json", "--source", "https://git.example.org/a", "--revision", "main", "--created", "2026-01-02T03:04:05Z", "--annotation", "x=y")
 	var p author.Publication
 	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != kit.ExitOK {
 		t.Fatal(err, got)
@@ -146,11 +146,11 @@ func TestPushWhatIsIgnored(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1767323045") // the same time
-	if again := satchel(t, "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.out != p.Pinned()+"\n" {
+	if again := satchel(t, "bundle", "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.out != p.Pinned()+"\n" {
 		t.Errorf("with SOURCE_DATE_EPOCH: %s, want %s", again, p.Pinned())
 	}
 	t.Chdir(t.TempDir())
-	if got := satchel(t, "pull", host+"/org/a:v1"); got.code != kit.ExitOK || filesIn(t, "a") != "a.yaml" {
+	if got := satchel(t, "bundle", "pull", host+"/org/a:v1"); got.code != kit.ExitOK || filesIn(t, "a") != "a.yaml" {
 		t.Errorf("%s: %s", got, filesIn(t, "."))
 	}
 	info, err := os.Stat("a/a.yaml")
@@ -169,36 +169,36 @@ func TestPublishRefuses(t *testing.T) {
 	}
 	bad := laidOut(t, map[string]string{`a\b.yaml`: initConfigMap})
 	layout := filepath.Join(t.TempDir(), "a.tar")
-	if got := satchel(t, "build", dir, "-o", layout); got.code != kit.ExitOK {
+	if got := satchel(t, "bundle", "build", dir, "-o", layout); got.code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"nothing":          {[]string{"push"}, "push needs a folder or layout, and a reference; got none"},
-		"no tag":           {[]string{"push", dir, host + "/org/a"}, "has no tag: give one, such as " + host + "/org/a:v1.0.0"},
-		"a digest":         {[]string{"push", dir, host + "/org/a@sha256:" + strings.Repeat("0", 64)}, "names a digest, which only the content decides"},
-		"no reference":     {[]string{"push", dir, "A B"}, `"A B" is no reference`},
-		"no folder":        {[]string{"push", "./none", host + "/org/a:v1"}, "reading ./none: no such file"},
-		"a file":           {[]string{"push", dir + "/a.yaml", host + "/org/a:v1"}, "it is a file: give the folder of the bundle"},
-		"an unsafe name":   {[]string{"push", bad, host + "/org/a:v1"}, `file "a\\b.yaml": its name has a backslash`},
-		"no key":           {[]string{"push", dir, host + "/org/a:v1", "--sign-key", "./none"}, "reading the key ./none: no such file"},
-		"no password":      {[]string{"push", dir, host + "/org/a:v1", "--sign-key", dir + "/cosign.key"}, "set COSIGN_PASSWORD"},
-		"a public key":     {[]string{"push", dir, host + "/org/a:v1", "--sign-key", dir + "/cosign.pub"}, "no private key that cosign knows"},
-		"an annotation":    {[]string{"push", dir, host + "/org/a:v1", "--annotation", "x"}, "is not of the form KEY=VALUE"},
-		"no time":          {[]string{"push", dir, host + "/org/a:v1", "--created", "now"}, "is no time such as"},
-		"a pattern":        {[]string{"push", dir, host + "/org/a:v1", "--ignore", "["}, "is malformed"},
-		"flags of a build": {[]string{"push", layout, host + "/org/a:v1", "--ignore", "x"}, "give the flags about its content to build"},
-		"no archive":       {[]string{"build", dir, "-o", "x.zip"}, "has to end in .tar"},
-		"a strange tag":    {[]string{"tag", host + "/org/a:v1", "a/b"}, `"a/b" is no tag`},
-		"no image":         {[]string{"tag", host + "/org/none:v1", "v2"}, "the registry answers 404 Not Found"},
-		"pull no image":    {[]string{"pull", host + "/org/none:v1", filepath.Join(t.TempDir(), "x")}, "not found (404"},
-		"no parent":        {[]string{"pull", host + "/org/a:v1", "./none/x"}, "there is no folder none to write into"},
-		"not empty":        {[]string{"pull", host + "/org/a:v1", full}, "is not empty: name another one"},
-		"verify what":      {[]string{"verify", host + "/org/a:v1"}, "verify needs --key"},
-		"verify no key":    {[]string{"verify", host + "/org/a:v1", "--key", "./none"}, "reading the key ./none"},
-		"no server":        {[]string{"push", dir, "127.0.0.1:1/org/a:v1"}, "connection refused"},
+		"nothing":          {[]string{"bundle", "push"}, "bundle push needs a folder or layout, and a reference; got none"},
+		"no tag":           {[]string{"bundle", "push", dir, host + "/org/a"}, "has no tag: give one, such as " + host + "/org/a:v1.0.0"},
+		"a digest":         {[]string{"bundle", "push", dir, host + "/org/a@sha256:" + strings.Repeat("0", 64)}, "names a digest, which only the content decides"},
+		"no reference":     {[]string{"bundle", "push", dir, "A B"}, `"A B" is no reference`},
+		"no folder":        {[]string{"bundle", "push", "./none", host + "/org/a:v1"}, "reading ./none: no such file"},
+		"a file":           {[]string{"bundle", "push", dir + "/a.yaml", host + "/org/a:v1"}, "it is a file: give the folder of the bundle"},
+		"an unsafe name":   {[]string{"bundle", "push", bad, host + "/org/a:v1"}, `file "a\\b.yaml": its name has a backslash`},
+		"no key":           {[]string{"bundle", "push", dir, host + "/org/a:v1", "--sign-key", "./none"}, "reading the key ./none: no such file"},
+		"no password":      {[]string{"bundle", "push", dir, host + "/org/a:v1", "--sign-key", dir + "/cosign.key"}, "set COSIGN_PASSWORD"},
+		"a public key":     {[]string{"bundle", "push", dir, host + "/org/a:v1", "--sign-key", dir + "/cosign.pub"}, "no private key that cosign knows"},
+		"an annotation":    {[]string{"bundle", "push", dir, host + "/org/a:v1", "--annotation", "x"}, "is not of the form KEY=VALUE"},
+		"no time":          {[]string{"bundle", "push", dir, host + "/org/a:v1", "--created", "now"}, "is no time such as"},
+		"a pattern":        {[]string{"bundle", "push", dir, host + "/org/a:v1", "--ignore", "["}, "is malformed"},
+		"flags of a build": {[]string{"bundle", "push", layout, host + "/org/a:v1", "--ignore", "x"}, "give the flags about its content to build"},
+		"no archive":       {[]string{"bundle", "build", dir, "-o", "x.zip"}, "has to end in .tar"},
+		"a strange tag":    {[]string{"bundle", "tag", host + "/org/a:v1", "a/b"}, `"a/b" is no tag`},
+		"no image":         {[]string{"bundle", "tag", host + "/org/none:v1", "v2"}, "the registry answers 404 Not Found"},
+		"pull no image":    {[]string{"bundle", "pull", host + "/org/none:v1", filepath.Join(t.TempDir(), "x")}, "not found (404"},
+		"no parent":        {[]string{"bundle", "pull", host + "/org/a:v1", "./none/x"}, "there is no folder none to write into"},
+		"not empty":        {[]string{"bundle", "pull", host + "/org/a:v1", full}, "is not empty: name another one"},
+		"verify what":      {[]string{"bundle", "verify", host + "/org/a:v1"}, "bundle verify needs --key"},
+		"verify no key":    {[]string{"bundle", "verify", host + "/org/a:v1", "--key", "./none"}, "reading the key ./none"},
+		"no server":        {[]string{"bundle", "push", dir, "127.0.0.1:1/org/a:v1"}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, c.args...)
@@ -250,7 +250,7 @@ func TestLoginsAreUsed(t *testing.T) {
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
 	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap})
-	got := satchel(t, "push", dir, host+"/org/a:v1")
+	got := satchel(t, "bundle", "push", dir, host+"/org/a:v1")
 	if got.code != kit.ExitError || !strings.Contains(got.err, "401 Unauthorized") || !strings.Contains(got.err, "docker login "+host) {
 		t.Errorf("without a login: %s", got)
 	}
@@ -263,12 +263,12 @@ func TestLoginsAreUsed(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got := satchel(t, "push", dir, host+"/org/a:v1")
+		got := satchel(t, "bundle", "push", dir, host+"/org/a:v1")
 		if got.code != code || strings.Contains(got.err, "CANARY") || code != kit.ExitOK && !strings.Contains(got.err, "check the login for "+host) {
 			t.Errorf("with the password %s: %s", password, got)
 		}
 	}
-	if got := satchel(t, "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.code != kit.ExitOK {
+	if got := satchel(t, "bundle", "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
 	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.code != kit.ExitOK {
@@ -278,7 +278,7 @@ func TestLoginsAreUsed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(broken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"push", dir, host + "/org/a:v1"}, {"validate", host + "/org/a:v1", "--insecure"}} {
+	for _, args := range [][]string{{"bundle", "push", dir, host + "/org/a:v1"}, {"validate", host + "/org/a:v1", "--insecure"}} {
 		if got := satchel(t, args...); got.code != kit.ExitError || !strings.Contains(got.err, "docker-credential-does-not-exist") || strings.Contains(got.err, "cannot be reached") {
 			t.Errorf("a helper that is not there: %s", got)
 		}
@@ -298,7 +298,7 @@ func TestPushIsInterrupted(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	var out, errOut bytes.Buffer
 	code := Run(ctx, kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}},
-		[]string{"push", bundles + "plain", strings.TrimPrefix(server.URL, "http://") + "/a:v1"})
+		[]string{"bundle", "push", bundles + "plain", strings.TrimPrefix(server.URL, "http://") + "/a:v1"})
 	if code != kit.ExitInterrupted || !strings.Contains(errOut.String(), "Interrupted.") {
 		t.Errorf("exit %d: %s", code, &errOut)
 	}

@@ -71,7 +71,7 @@ satchel render ./bundle --install-namespace demo`),
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), globalFlags, globalFlagsHint, 1))
 	root.AddGroup(&cobra.Group{ID: kit.GroupSee, Title: "See what is installed:"},
 		&cobra.Group{ID: kit.GroupPreview, Title: "See what a bundle is, and what it would change:"},
-		&cobra.Group{ID: kit.GroupAuthor, Title: "Write and publish bundles:"},
+		&cobra.Group{ID: kit.GroupAuthor, Title: "Write, publish and try bundles:"},
 		&cobra.Group{ID: kit.GroupAct, Title: "Act:"},
 		&cobra.Group{ID: kit.GroupOperate, Title: "Operate:"})
 	root.AddCommand(commands(a)...)
@@ -98,12 +98,7 @@ func commands(a *kit.App) []*cobra.Command {
 		resolve.Command(a),
 
 		create.Command(a),
-		author.InitCommand(a),
-		author.BuildCommand(a),
-		author.PushCommand(a),
-		author.PullCommand(a),
-		author.TagCommand(a),
-		author.VerifyCommand(a),
+		author.Command(a),
 		run.Command(a),
 
 		act.ApproveCommand(a),

@@ -89,7 +89,7 @@ func (t *taker) bases(has func(string) bool) string {
 func (t *taker) fromBundle(source Source) (Bundle, error) {
 	t.Format = convert.RegistryV1
 	err := errors.Join(t.tree(source, projectBundle+"/manifests", "manifests", all), t.tree(source, projectBundle+"/metadata", "metadata", all))
-	t.note("taken are bundle/manifests and bundle/metadata, which make bundle writes; run init again with --force after it")
+	t.note("taken are bundle/manifests and bundle/metadata, which make bundle writes; run bundle init again with --force after it")
 	if _, failed := fs.Stat(source.Files, projectBundle+"/tests"); failed == nil {
 		t.note("left out is bundle/tests: scorecard reads it in the project")
 	}

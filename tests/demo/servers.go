@@ -33,7 +33,7 @@ export SATCHEL_GIT=%s     # takes pushes without a login
 kubectl apply -k config/samples/permissions && kubectl apply -k config/samples/hello
 satchel status hello -n samples
 git clone $SATCHEL_GIT /tmp/fleet                     # has the folder %s
-satchel push tests/bundles/%s $SATCHEL_REGISTRY/%s:v1
+satchel bundle push tests/bundles/%s $SATCHEL_REGISTRY/%s:v1
 
 Logs of the controllers: %s`,
 		d.cluster.kubeconfig, strings.Trim(d.cluster.binDir+":"+filepath.Join(d.repo, "bin"), ":"), d.registry.Host(), d.git.URL(),

@@ -45,17 +45,16 @@ const (
 	revisionAnnotation = "org.opencontainers.image.revision"
 )
 
-// BuildCommand returns the command build.
-func BuildCommand(a *kit.App) *cobra.Command {
+// buildCommand returns the command bundle build.
+func buildCommand(a *kit.App) *cobra.Command {
 	var (
 		o      buildOptions
 		file   string
 		report printer.Output
 	)
 	cmd := &cobra.Command{
-		Use:     "build PATH [-o FILE.tar]",
-		GroupID: kit.GroupAuthor,
-		Short:   "Make an image or OCI artifact of a folder, without a registry",
+		Use:   "build PATH [-o FILE.tar]",
+		Short: "Make an image or OCI artifact of a folder, without a registry",
 		Long: `Packs the folder of a bundle and says its digest. With -o it is written as an OCI layout in a tar archive, which push
 brings to a registry, and skopeo, crane and oras read. Nothing is installed, and no registry and no cluster is asked.
 
@@ -64,15 +63,15 @@ brings to a registry, and skopeo, crane and oras read. Nothing is installed, and
 ` + kit.ExitCodes,
 		Example: a.Example(`
 # What will be its digest?
-satchel build ./bundle --print name
+satchel bundle build ./bundle --print name
 
 # Build here, and push where the login is
-satchel build ./bundle -o bundle.tar
-satchel push bundle.tar ghcr.io/org/bundle:v1.0.0`),
+satchel bundle build ./bundle -o bundle.tar
+satchel bundle push bundle.tar ghcr.io/org/bundle:v1.0.0`),
 		ValidArgsFunction: completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return kit.UsageError(cmd, "build needs one folder, got %s", kit.Given(args))
+				return kit.UsageError(cmd, "bundle build needs one folder, got %s", kit.Given(args))
 			}
 			return build(cmd.Context(), a, o, args[0], file, report)
 		},

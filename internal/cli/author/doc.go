@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package author has the commands for authors of bundles: init, build, push, pull, tag and verify.
+// Package author has the command bundle, with what authors of bundles need: init, build, push, pull, tag and verify.
 package author

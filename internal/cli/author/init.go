@@ -40,13 +40,12 @@ type initOptions struct {
 	limits           convert.Limits
 }
 
-// InitCommand returns the command init.
-func InitCommand(a *kit.App) *cobra.Command {
+// initCommand returns the command bundle init.
+func initCommand(a *kit.App) *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
-		Use:     "init NAME",
-		GroupID: kit.GroupAuthor,
-		Short:   "Make a bundle of manifests, of a folder or of an Operator SDK project",
+		Use:   "init NAME",
+		Short: "Make a bundle of manifests, of a folder or of an Operator SDK project",
 		Long: `Writes a folder that is ready to be committed, and asks no cluster:
 
     NAME/bundle/                       the bundle, as it is published
@@ -74,16 +73,16 @@ folder are not changed; those in NAME/bundle, which become part of the bundle, a
 ` + kit.ExitCodes,
 		Example: a.Example(`
 # Of manifests in a folder
-satchel init shop --from ./k8s --image ghcr.io/org/shop:v1.0.0
+satchel bundle init shop --from ./k8s --image ghcr.io/org/shop:v1.0.0
 
 # Of a project of Operator SDK, installed in its own namespace
-satchel init my-operator --from ~/src/my-operator --install-namespace my-operator-system
+satchel bundle init my-operator --from ~/src/my-operator --install-namespace my-operator-system
 
 # For GitOps: the bundle lies in the repository that the folder is committed to
-satchel init shop --from ./k8s --git https://git.example.org/org/fleet.git
+satchel bundle init shop --from ./k8s --git https://git.example.org/org/fleet.git
 
 # What would be written?
-satchel init shop --from deployment.yaml --from service.yaml --dry-run`),
+satchel bundle init shop --from deployment.yaml --from service.yaml --dry-run`),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(cmd, args); err != nil {
@@ -122,7 +121,7 @@ func initFlags(a *kit.App, cmd *cobra.Command, o *initOptions) {
 // check reads the arguments and refuses flags that have no effect together.
 func (o *initOptions) check(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return kit.UsageError(cmd, "init needs one name, got %s", kit.Given(args))
+		return kit.UsageError(cmd, "bundle init needs one name, got %s", kit.Given(args))
 	}
 	o.name = args[0]
 	if wrong := validation.IsDNS1123Label(o.name); len(wrong) > 0 {

@@ -127,9 +127,9 @@ func afterInit(a *kit.App, o initOptions) string {
 	case o.git != "":
 		lines = append(lines, "git add "+view.ShellWord(o.dir)+" && git commit && git push")
 	case o.image != "":
-		lines = append(lines, fmt.Sprintf("%s push %s %s", a.Name, at(bundleFolder), view.ShellWord(o.image)))
+		lines = append(lines, fmt.Sprintf("%s bundle push %s %s", a.Name, at(bundleFolder), view.ShellWord(o.image)))
 	default:
-		lines = append(lines, fmt.Sprintf("%s push %s REGISTRY/%s:v0.1.0    # and write that into %s", a.Name, at(bundleFolder), o.name, at(deploymentFile)))
+		lines = append(lines, fmt.Sprintf("%s bundle push %s REGISTRY/%s:v0.1.0    # and write that into %s", a.Name, at(bundleFolder), o.name, at(deploymentFile)))
 	}
 	lines = append(lines, "kubectl apply -f "+at(rbacFile)+"    # once, by an administrator who may grant these permissions; read them first", "kubectl apply -f "+at(deploymentFile))
 	return "\nNext:\n  " + strings.Join(lines, "\n  ") + "\n"

@@ -39,13 +39,12 @@ type pulled struct {
 	SignedBy  string `json:"signedBy,omitempty"`
 }
 
-// PullCommand returns the command pull.
-func PullCommand(a *kit.App) *cobra.Command {
+// pullCommand returns the command bundle pull.
+func pullCommand(a *kit.App) *cobra.Command {
 	var o pullOptions
 	cmd := &cobra.Command{
-		Use:     "pull REF [DIR]",
-		GroupID: kit.GroupAuthor,
-		Short:   "Fetch an image or OCI artifact from a registry into a folder",
+		Use:   "pull REF [DIR]",
+		Short: "Fetch an image or OCI artifact from a registry into a folder",
 		Long: `Fetches the files of an image or artifact as the source controller does, all layers in one tree, within its limits, and
 writes them into a new folder; without DIR that is named after the repository. Links are left out, and an archive with
 paths outside of it is refused. On failure, no files are left behind.
@@ -57,10 +56,10 @@ With --key it has to be signed with that key, as push --sign-key and cosign sign
 ` + kit.ExitCodes,
 		Example: a.Example(`
 # Inspect the files of a published bundle
-satchel pull quay.io/org/operator-bundle:v1.2.3 ./operator
+satchel bundle pull quay.io/org/operator-bundle:v1.2.3 ./operator
 
 # Only if it is signed with this key
-satchel pull ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
+satchel bundle pull ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return nil, cobra.ShellCompDirectiveFilterDirs
@@ -69,7 +68,7 @@ satchel pull ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && len(args) != 2 {
-				return kit.UsageError(cmd, "pull needs a reference, and at most one folder; got %s", kit.Given(args))
+				return kit.UsageError(cmd, "bundle pull needs a reference, and at most one folder; got %s", kit.Given(args))
 			}
 			return pull(cmd.Context(), a, o, args)
 		},

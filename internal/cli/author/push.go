@@ -30,13 +30,12 @@ type pushOptions struct {
 	output   printer.Output
 }
 
-// PushCommand returns the command push.
-func PushCommand(a *kit.App) *cobra.Command {
+// pushCommand returns the command bundle push.
+func pushCommand(a *kit.App) *cobra.Command {
 	var o pushOptions
 	cmd := &cobra.Command{
-		Use:     "push PATH|LAYOUT REF",
-		GroupID: kit.GroupAuthor,
-		Short:   "Push a folder to a registry, as an image or OCI artifact",
+		Use:   "push PATH|LAYOUT REF",
+		Short: "Push a folder to a registry, as an image or OCI artifact",
 		Long: `Builds the folder of a bundle as build does, or takes the OCI layout (a folder, or an archive that ends in .tar) that
 build wrote, and pushes it under a tag. Content that the registry has already is not sent again, and pushing the same
 folder again changes nothing. The output names the digest, with which a BundleDeployment can pin it.
@@ -52,18 +51,18 @@ verify.secretRef. An existing signature of the same key is kept.
 ` + kit.ExitCodes,
 		Example: a.Example(`
 # Publish a version
-satchel push ./bundle ghcr.io/org/bundle:v1.0.0
+satchel bundle push ./bundle ghcr.io/org/bundle:v1.0.0
 
 # Signed, and with its origin
-satchel push ./bundle ghcr.io/org/bundle:v1.0.0 --sign-key cosign.key \
+satchel bundle push ./bundle ghcr.io/org/bundle:v1.0.0 --sign-key cosign.key \
   --source https://git.example.org/org/repo --revision main@sha1:8a1b2c3d
 
 # For a script: the reference with its digest
-satchel push ./bundle localhost:5000/bundle:dev -o name`),
+satchel bundle push ./bundle localhost:5000/bundle:dev -o name`),
 		ValidArgsFunction: completePush,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return kit.UsageError(cmd, "push needs a folder or layout, and a reference; got %s", kit.Given(args))
+				return kit.UsageError(cmd, "bundle push needs a folder or layout, and a reference; got %s", kit.Given(args))
 			}
 			to, err := bundle.TargetTag(args[1], o.insecure)
 			if err != nil {

@@ -19,14 +19,13 @@ import (
 // tagText matches valid tags (OCI distribution specification).
 var tagText = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// TagCommand returns the command tag.
-func TagCommand(a *kit.App) *cobra.Command {
+// tagCommand returns the command bundle tag.
+func tagCommand(a *kit.App) *cobra.Command {
 	var insecure bool
 	var o printer.Output
 	cmd := &cobra.Command{
-		Use:     "tag REF TAG",
-		GroupID: kit.GroupAuthor,
-		Short:   "Give an image or OCI artifact of a registry another tag",
+		Use:   "tag REF TAG",
+		Short: "Give an image or OCI artifact of a registry another tag",
 		Long: `Points a tag of the same repository at what REF is now, without downloading it: nothing is rebuilt, so the digest and the
 signatures stay. An existing tag is moved. The output names the digest.
 
@@ -35,14 +34,14 @@ signatures stay. An existing tag is moved. The output names the digest.
 ` + kit.ExitCodes,
 		Example: a.Example(`
 # Promote a tested version to the stable channel
-satchel tag ghcr.io/org/bundle:v1.0.0 stable
+satchel bundle tag ghcr.io/org/bundle:v1.0.0 stable
 
 # By digest, so that it cannot be replaced in between
-satchel tag ghcr.io/org/bundle@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef v1.0.0`),
+satchel bundle tag ghcr.io/org/bundle@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef v1.0.0`),
 		ValidArgsFunction: completionOfNothing,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return kit.UsageError(cmd, "tag needs a reference and a tag, got %s", kit.Given(args))
+				return kit.UsageError(cmd, "bundle tag needs a reference and a tag, got %s", kit.Given(args))
 			}
 			if !tagText.MatchString(args[1]) {
 				return kit.UsageError(cmd, "%q is no tag: at most 128 letters, digits, dots, dashes and underscores, with a letter or digit first", args[1])

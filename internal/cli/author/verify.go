@@ -35,13 +35,12 @@ type verified struct {
 	Problem   string `json:"problem,omitempty"`
 }
 
-// VerifyCommand returns the command verify.
-func VerifyCommand(a *kit.App) *cobra.Command {
+// verifyCommand returns the command bundle verify.
+func verifyCommand(a *kit.App) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
-		Use:     "verify REF --key FILE",
-		GroupID: kit.GroupAuthor,
-		Short:   "Check whether an image or OCI artifact is signed with a key",
+		Use:   "verify REF --key FILE",
+		Short: "Check whether an image or OCI artifact is signed with a key",
 		Long: `Resolves REF in a registry, and looks for a signature of exactly that digest, as the source controller does for a source
 with verify.provider cosign: in both formats of cosign, and without a transparency log.
 
@@ -55,14 +54,14 @@ Exit codes:
     130  interrupted by Ctrl-C`,
 		Example: a.Example(`
 # Would a source with verify accept it?
-satchel verify ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
+satchel bundle verify ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
 		ValidArgsFunction: completionOfNothing,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return kit.UsageError(cmd, "verify needs one reference, got %s", kit.Given(args))
+				return kit.UsageError(cmd, "bundle verify needs one reference, got %s", kit.Given(args))
 			case o.Key == "":
-				return kit.UsageError(cmd, "verify needs --key, the public key that has to have signed it")
+				return kit.UsageError(cmd, "bundle verify needs --key, the public key that has to have signed it")
 			}
 			return verify(cmd.Context(), a, o, args[0])
 		},

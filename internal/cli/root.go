@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/cli/act"
 	"github.com/satchel-dev/satchel/internal/cli/adopt"
+	"github.com/satchel-dev/satchel/internal/cli/artifacts"
 	"github.com/satchel-dev/satchel/internal/cli/author"
 	"github.com/satchel-dev/satchel/internal/cli/check"
 	"github.com/satchel-dev/satchel/internal/cli/create"
@@ -96,6 +97,7 @@ func commands(a *kit.App) []*cobra.Command {
 		inspect.Command(a),
 		rbac.Command(a),
 		resolve.Command(a),
+		artifacts.Command(a),
 
 		create.Command(a),
 		author.Command(a),

@@ -6,10 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -19,7 +15,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/cli/rbac"
-	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -91,7 +86,7 @@ func pull(ctx context.Context, a *kit.App, o pullOptions, args []string) error {
 	if len(args) == 2 {
 		dir = args[1]
 	}
-	if err := isFree(dir); err != nil {
+	if err := bundle.CheckFree(dir); err != nil {
 		return err
 	}
 	p, err := pullInto(ctx, a, o, args[0], ref, dir)
@@ -113,94 +108,16 @@ func pull(ctx context.Context, a *kit.App, o pullOptions, args []string) error {
 	return err
 }
 
-// isFree checks that a folder does not exist, or is empty.
-func isFree(dir string) error {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if parent := filepath.Dir(filepath.Clean(dir)); !isDir(parent) {
-			return fmt.Errorf("there is no folder %s to write into: create it, or name another one", parent)
-		}
-		return nil
-	case err != nil:
-		return fmt.Errorf("reading the folder %s: %w", dir, kit.WithoutPath(err))
-	case len(entries) > 0:
-		return fmt.Errorf("the folder %s is not empty: name another one", dir)
-	}
-	return nil
-}
-
-func isDir(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
-// pullInto fetches into a temporary folder beside the wanted one, and renames it in the end.
+// pullInto fetches into a folder.
 func pullInto(ctx context.Context, a *kit.App, o pullOptions, what string, ref name.Reference, dir string) (p pulled, err error) {
 	b, err := bundle.OpenImageBundle(ctx, a, what, o.OpenOptions)
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	beside, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), ".satchel-")
+	count, err := bundle.WriteFolder(ctx, dir, b.Files)
 	if err != nil {
-		return p, fmt.Errorf("writing beside %s: %w", dir, kit.WithoutPath(err))
-	}
-	defer os.RemoveAll(beside) //nolint:errcheck // if that fails, the name of the folder says that it is temporary
-	fresh := filepath.Join(beside, "files")
-	if err := os.Mkdir(fresh, 0o755); err != nil { //nolint:gosec // the user's own files, as umask has them
-		return p, fmt.Errorf("writing beside %s: %w", dir, kit.WithoutPath(err))
-	}
-	count, err := writeOut(ctx, fresh, b.Files)
-	if err == nil {
-		if err = os.Remove(dir); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = os.Rename(fresh, dir)
-	}
-	if err != nil {
-		return p, fmt.Errorf("writing the folder %s: %w", dir, kit.WithoutPath(err))
+		return p, err
 	}
 	return pulled{Reference: strings.TrimSuffix(ref.Name(), "@"+b.Resolved.Digest), Digest: b.Resolved.Digest, Folder: dir, Files: count, SignedBy: b.Resolved.VerifiedBy}, nil
-}
-
-// writeOut writes a tree that was fetched into an empty folder, with the modes that the user's files have.
-func writeOut(ctx context.Context, dir string, files fs.FS) (count int, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case name == ".":
-			return nil
-		case entry.IsDir():
-			return root.Mkdir(name, 0o755)
-		}
-		count++
-		return copyOut(root, files, name)
-	})
-	return count, fetch.Describe(err, "copying the files")
-}
-
-// copyOut writes one file.
-func copyOut(root *os.Root, files fs.FS, name string) (err error) {
-	from, err := files.Open(name)
-	if err != nil {
-		return err
-	}
-	defer from.Close() //nolint:errcheck // only read from
-	to, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
 }

@@ -59,7 +59,7 @@ func OpenArtifact(ctx context.Context, a *kit.App, config *rest.Config, owner ar
 	}
 	content, err := loader.Load(ctx, owner, of)
 	if err != nil {
-		return nil, err
+		return nil, explainDownload(err)
 	}
 	return &Bundle{
 		Files: content.FS(),
@@ -67,6 +67,18 @@ func OpenArtifact(ctx context.Context, a *kit.App, config *rest.Config, owner ar
 		Close: func() error { return errors.Join(content.Close(), os.RemoveAll(dir)) },
 		Notes: func() []string { return nil },
 	}, nil
+}
+
+// explainDownload says what a user can do about a download that failed; the words of the loader are those of the controller.
+func explainDownload(err error) error {
+	switch fetch.ReasonOf(err) {
+	case fetch.Unauthorized:
+		return errors.New("the artifact server accepts only tokens of ServiceAccounts (--artifact-auth=token), and the API server forwards none: " +
+			"forward its port, and send a token of a ServiceAccount of the namespace; see the page BundleSource, who may read")
+	case fetch.Unreachable, fetch.Timeout:
+		return &ArtifactError{Err: err}
+	}
+	return err
 }
 
 // inCluster matches the host of a Service: NAME.NAMESPACE.svc, with or without the domain of the cluster.

@@ -62,6 +62,20 @@ func (e *FetchError) Error() string { return fmt.Sprintf("fetching %s: %v", e.Wh
 // Unwrap returns the cause.
 func (e *FetchError) Unwrap() error { return e.Err }
 
+// ArtifactError is an artifact server that does not answer.
+type ArtifactError struct{ Err error }
+
+// Error says how to find out why.
+func (e *ArtifactError) Error() string {
+	return e.Err.Error() + "; the command check says whether the source controller runs and answers"
+}
+
+// Unwrap returns the cause.
+func (e *ArtifactError) Unwrap() error { return e.Err }
+
+// NotAboutCluster tells that the message is complete.
+func (*ArtifactError) NotAboutCluster() {}
+
 // NotAboutCluster tells that the message is complete.
 func (*DownloadError) NotAboutCluster() {}
 

@@ -45,6 +45,9 @@ const (
 	BundleApprovalKind = "BundleApproval"
 )
 
+// CommandFieldManager is the field manager of what the command line creates and changes.
+const CommandFieldManager = "satchel-cli"
+
 // ServiceAccountName is the name of a ServiceAccount.
 //
 // It is an alias, so that Go code uses it as any string; the rules are those of every field of this type.

@@ -96,7 +96,9 @@ func TestArtifactUnavailable(t *testing.T) {
 	c.publish("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n")
 	status := http.StatusUnauthorized
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-	c.advertised(func(s *v1alpha1.BundleSource) { s.Status.Artifact.URL = strings.Replace(s.Status.Artifact.URL, c.url, server.URL, 1) })
+	c.advertised(func(s *v1alpha1.BundleSource) {
+		s.Status.Artifact.URL = strings.Replace(s.Status.Artifact.URL, c.url, server.URL, 1)
+	})
 	c.want(c.satchel("artifact", "podinfo"), kit.ExitError, "accepts only tokens of ServiceAccounts")
 	status = http.StatusNotFound
 	c.want(c.satchel("artifact", "podinfo"), kit.ExitError, "no longer has it")

@@ -85,4 +85,4 @@ func ParseTargets(args []string) []Target {
 }
 
 // FieldManager is the name under which the command line writes.
-const FieldManager = "satchel-cli"
+const FieldManager = v1alpha1.CommandFieldManager

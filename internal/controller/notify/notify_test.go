@@ -26,12 +26,18 @@ import (
 
 func newRecorder(t *testing.T, address string) (*Recorder, *events.FakeRecorder) {
 	t.Helper()
+	return newRecorderOf(t, Options{Address: address})
+}
+
+func newRecorderOf(t *testing.T, o Options) (*Recorder, *events.FakeRecorder) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	below := events.NewFakeRecorder(5000)
-	r, err := New(below, scheme, "controller", address, prometheus.NewRegistry())
+	o.Controller, o.Registry = "controller", prometheus.NewRegistry()
+	r, err := New(below, scheme, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,15 +111,25 @@ func TestEventsOfExternalArtifacts(t *testing.T) {
 	if len(r.queue) != 2 || len(below.Events) != 1 {
 		t.Fatalf("%d events wait to be posted and %d are recorded in Kubernetes, want 2 and 1", len(r.queue), len(below.Events))
 	}
-	if own := <-r.queue; own.InvolvedObject.Kind != v1alpha1.BundleSourceKind || own.Metadata["satchel.dev/revision"] != "v1@sha256:abc" {
+	if own := fluxEvent(t, <-r.queue); own.InvolvedObject.Kind != v1alpha1.BundleSourceKind || own.Metadata["satchel.dev/revision"] != "v1@sha256:abc" {
 		t.Errorf("the first is %+v", own)
 	}
-	external := <-r.queue
+	external := fluxEvent(t, <-r.queue)
 	want := corev1.ObjectReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "ExternalArtifact", Namespace: "team", Name: "app"}
 	if external.InvolvedObject != want || external.Severity != eventv1.EventSeverityError || external.Message != "it is gone" ||
 		len(external.Metadata) != 1 || external.Metadata["source.toolkit.fluxcd.io/revision"] != "v1@sha256:abc" {
 		t.Errorf("the second is %+v", external)
 	}
+}
+
+// fluxEvent is what a post holds.
+func fluxEvent(t *testing.T, p post) eventv1.Event {
+	t.Helper()
+	event, ok := p.body.(eventv1.Event)
+	if !ok {
+		t.Fatalf("a post holds %T", p.body)
+	}
+	return event
 }
 
 // TestFullQueue: an address that does not answer blocks no caller, and Kubernetes has all events.
@@ -146,7 +162,7 @@ func TestRefusedEventsAreDropped(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for _, address := range []string{"", "notification-controller", "ftp://x", "http://"} {
-		if _, err := New(nil, nil, "controller", address, prometheus.NewRegistry()); err == nil {
+		if _, err := New(nil, nil, Options{Controller: "controller", Address: address, Registry: prometheus.NewRegistry()}); err == nil {
 			t.Errorf("%q was taken", address)
 		}
 	}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package notify
+
+import (
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// inFlux encodes an event for Flux's notification controller.
+func inFlux(o occurrence) []post {
+	event := eventv1.Event{
+		InvolvedObject: o.about, Severity: o.severity(), Timestamp: metav1.NewTime(o.time), Reason: o.reason, Message: o.message,
+		Metadata:            revisionMetadata(v1alpha1.GroupVersion.Group, o.object),
+		ReportingController: o.controller, ReportingInstance: o.from,
+	}
+	posts := []post{{reason: o.reason, contentType: "application/json", body: event}}
+	if external, ok := ofExternalArtifact(event, o.object); ok {
+		posts = append(posts, post{reason: o.reason, contentType: "application/json", body: external})
+	}
+	return posts
+}
+
+// severity is what both formats say of an event.
+func (o occurrence) severity() string {
+	if o.warning {
+		return eventv1.EventSeverityError
+	}
+	return eventv1.EventSeverityInfo
+}
+
+// ofExternalArtifact is the event of a BundleSource as one of the ExternalArtifact that shows its artifact to Flux. Flux's
+// CRDs let an Alert name an ExternalArtifact, and no kind of Satchel.
+func ofExternalArtifact(event eventv1.Event, regarding runtime.Object) (eventv1.Event, bool) {
+	source, ok := regarding.(*v1alpha1.BundleSource)
+	if !ok || source.Status.ExternalArtifact == "" {
+		return event, false
+	}
+	event.InvolvedObject = corev1.ObjectReference{
+		APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.ExternalArtifactKind,
+		Namespace: source.Namespace, Name: source.Status.ExternalArtifact,
+	}
+	event.Metadata = revisionMetadata(sourcev1.GroupVersion.Group, regarding)
+	return event, true
+}
+
+// revisionsOf are the revision that an event is about and its origin revision; empty where there is none yet.
+func revisionsOf(object runtime.Object) (revision, origin string) {
+	switch o := object.(type) {
+	case *v1alpha1.BundleSource:
+		if o.Status.Artifact != nil {
+			return o.Status.Artifact.Revision, o.Status.OriginRevision
+		}
+	case *v1alpha1.BundleDeployment:
+		revision = o.Status.LastAttemptedRevision
+		if len(o.Status.History) > 0 && o.Status.History[0].Revision == revision {
+			origin = o.Status.History[0].OriginRevision
+		}
+		if o.Status.LastAppliedRevision == revision && o.Status.LastAppliedOriginRevision != "" {
+			origin = o.Status.LastAppliedOriginRevision
+		}
+	}
+	return revision, origin
+}
+
+// revisionMetadata has the revision and its origin under the keys that Flux expects: it drops keys that do not begin with the
+// API group of the object.
+func revisionMetadata(group string, object runtime.Object) map[string]string {
+	revision, origin := revisionsOf(object)
+	if revision == "" {
+		return nil
+	}
+	metadata := map[string]string{group + "/" + eventv1.MetaRevisionKey: revision}
+	if origin != "" {
+		metadata[group+"/"+eventv1.MetaOriginRevisionKey] = origin
+	}
+	return metadata
+}

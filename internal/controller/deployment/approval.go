@@ -3,18 +3,11 @@
 package deployment
 
 import (
-	"time"
-
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 )
 
 func (r *Reconciler) approvals() approval.Approvals {
 	return approval.Approvals{Client: r.Client, Live: r.APIReader, Labels: &r.labels, Keys: r.Keys, Snapshots: r.Snapshots, Manager: FieldManager}
-}
-
-// Collector deletes the BundleApprovals of this reconciler's deployments that ended before the retention.
-func (r *Reconciler) Collector(retention time.Duration) *approval.Collector {
-	return &approval.Collector{Approvals: r.approvals(), Shard: r.Shard, Retention: retention, Now: r.Now}
 }
 
 // unlock decrypts the key of the hashes in the status. Where the keys of the installation were rotated, it encrypts that key

@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
@@ -43,6 +44,11 @@ func (r *Reconciler) CloseWatches() {
 	if r.watches != nil {
 		r.watches.Close()
 	}
+}
+
+// Collector deletes the BundleApprovals of this reconciler's deployments that ended before the retention.
+func (r *Reconciler) Collector(retention time.Duration) *approval.Collector {
+	return &approval.Collector{Approvals: r.approvals(), Shard: r.Shard, Retention: retention, Now: r.Now}
 }
 
 // WaitForConversions has each reconcile wait until the conversion that it starts has ended.

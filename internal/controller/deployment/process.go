@@ -62,8 +62,8 @@ type Options struct {
 	RemoteTurn time.Duration
 	// AbandonAfter is how long a removal may fail without its ServiceAccount before it is abandoned; 0 for ever.
 	AbandonAfter time.Duration
-	// ApprovalRetention is how long BundleApprovals are kept after they have ended; 0 for ever.
-	ApprovalRetention time.Duration
+	// Approvals says how long BundleApprovals are kept.
+	Approvals approval.Retention
 	// WatchLimit is how many watches of tenants' objects are open at once.
 	WatchLimit int
 	// Limits bound the artifacts.
@@ -97,8 +97,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"How long one turn of a deployment with spec.kubeConfig may take. Then its worker is released, and the next turn continues; three turns in a row without a confirmed request of the other cluster are a failure.")
 	fs.DurationVar(&o.AbandonAfter, "abandon-after", abandon.Default,
 		"How long a removal may fail because its ServiceAccount is gone, or, while its namespace is being deleted, because another cluster does not answer. Then what is left is annotated as orphaned where that is possible, and listed in an event and in the log. 0 for ever.")
-	fs.DurationVar(&o.ApprovalRetention, "approval-retention", approval.DefaultRetention,
-		"How long a BundleApproval is kept after it was used, has expired, or denies a plan that another one replaced. Then it is deleted, if it has an expirationTime that is past, or satchel approve created it. 0 for ever.")
+	o.Approvals.BindFlags(fs)
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
 		"How many watches of the objects of deployments are open at once, at most a quarter of them for one ServiceAccount; all other objects are compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
@@ -119,9 +118,6 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	}
 	if o.AbandonAfter < 0 {
 		return nil, fmt.Errorf("--abandon-after is %s: it has to be at least 0", o.AbandonAfter)
-	}
-	if o.ApprovalRetention < 0 {
-		return nil, fmt.Errorf("--approval-retention is %s: it has to be at least 0", o.ApprovalRetention)
 	}
 	deps, err := o.collaborators(ctx, mgr)
 	if err != nil {
@@ -153,10 +149,8 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	reconciler := NewReconciler(deps)
-	if o.ApprovalRetention > 0 {
-		if err := mgr.Add(reconciler.Collector(o.ApprovalRetention)); err != nil {
-			return nil, err
-		}
+	if err := o.Approvals.Collect(mgr, reconciler.approvals(), part); err != nil {
+		return nil, err
 	}
 	return reconciler, errors.Join(figures.RegisterRemotes(metrics.Registry, deps.Remotes), figures.RegisterWatches(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
 }

@@ -4,10 +4,10 @@ package approval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,20 +18,40 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
-// DefaultRetention is how long BundleApprovals are kept after they have ended.
-const DefaultRetention = 30 * 24 * time.Hour
-
 // Bounds of the pause between two collections, which is a tenth of the retention otherwise.
 const (
 	shortestPause = time.Minute
 	longestPause  = time.Hour
 )
 
+// Retention is how long BundleApprovals are kept after they have ended; 0 for ever.
+type Retention time.Duration
+
+// defaultRetention is long enough to look up who decided what.
+const defaultRetention = 30 * 24 * time.Hour
+
+// BindFlags adds the flag to a set.
+func (r *Retention) BindFlags(fs *pflag.FlagSet) {
+	fs.DurationVar((*time.Duration)(r), "approval-retention", defaultRetention,
+		"How long a BundleApproval is kept after it was used, has expired, or denies a plan that another one replaced. Then it is deleted, if it has an expirationTime that is past, or satchel approve created it. 0 for ever.")
+}
+
+// Collect adds a Collector to a manager, unless approvals are kept for ever.
+func (r Retention) Collect(mgr ctrl.Manager, approvals Approvals, part shard.Shard) error {
+	switch {
+	case r < 0:
+		return fmt.Errorf("--approval-retention is %s: it has to be at least 0", time.Duration(r))
+	case r == 0:
+		return nil
+	}
+	return mgr.Add(&Collector{Approvals: approvals, Shard: part, Retention: time.Duration(r), Now: time.Now})
+}
+
 // Collector deletes BundleApprovals that have ended. It reads the cache: at rest it sends no request.
 type Collector struct {
 	Approvals // Live reads metadata that the cache does not have
 
-	// Shard selects the deployments whose approvals are deleted.
+	// Shard selects the deployments with approvals to be deleted.
 	Shard shard.Shard
 	// Retention is how long they are kept after they have ended.
 	Retention time.Duration
@@ -66,24 +86,47 @@ func (c *Collector) Collect(ctx context.Context) error {
 	now, known := c.Now(), c.kept
 	c.kept = map[types.UID]string{}
 	valid := validPlans(all.Items, now)
-	var failed error
+	var failures failures
 	for i := range all.Items {
 		one := &all.Items[i]
 		ended, err := c.ended(ctx, one, valid, now)
 		switch {
 		case err != nil:
-			failed = errors.Join(failed, err)
+			failures.add(err)
 		case ended.IsZero() || now.Before(ended.Add(c.Retention)):
 		case known[one.UID] == one.ResourceVersion:
 			c.kept[one.UID] = one.ResourceVersion
 		default:
-			failed = errors.Join(failed, c.delete(ctx, one, ended, now))
+			failures.add(c.delete(ctx, one, ended, now))
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
-	return failed
+	return failures.err()
+}
+
+// failures keeps the first error, and counts the others: they mostly have one cause.
+type failures struct {
+	first error
+	more  int
+}
+
+func (f *failures) add(err error) {
+	switch {
+	case err == nil:
+	case f.first == nil:
+		f.first = err
+	default:
+		f.more++
+	}
+}
+
+func (f *failures) err() error {
+	if f.more > 0 {
+		return fmt.Errorf("%w (and %d more)", f.first, f.more)
+	}
+	return f.first
 }
 
 // planOf is a plan in a namespace.

@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -40,10 +41,17 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the duration, or what was read in its place.
+// MarshalJSON writes the duration as a user would, such as 1h, or what was read in its place.
 func (d Duration) MarshalJSON() ([]byte, error) {
 	if d.Unread != "" {
 		return []byte(d.Unread), nil
 	}
-	return json.Marshal(d.Duration.String())
+	text := d.Duration.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return json.Marshal(text)
 }

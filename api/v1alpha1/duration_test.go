@@ -61,3 +61,15 @@ func TestDurationRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// TestDurationIsWrittenShort: manifests have durations as users write them.
+func TestDurationIsWrittenShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Hour: "1h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", time.Hour + time.Second: "1h0m1s", 30 * time.Second: "30s", 0: "0s",
+		10 * time.Hour: "10h", 1500 * time.Millisecond: "1.5s",
+	} {
+		if raw, err := json.Marshal(v1alpha1.Duration{Duration: d}); err != nil || string(raw) != `"`+want+`"` {
+			t.Errorf("%d is written as %s, want %s (%v)", d, raw, want, err)
+		}
+	}
+}

@@ -51,7 +51,8 @@ metadata: {name: of}
 type adoptionCluster struct {
 	testCluster
 
-	any client.Client
+	any    client.Client
+	served *installation.Deployments
 }
 
 func newAdoption(t *testing.T) adoptionCluster {
@@ -61,12 +62,12 @@ func newAdoption(t *testing.T) adoptionCluster {
 	if c.any, err = client.New(c.cp.RESTConfig(), client.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	served, _, err := installation.ServeArtifacts(t.Context(), c.cp.RESTConfig(), t.TempDir())
+	c.served, _, err = installation.ServeArtifacts(t.Context(), c.cp.RESTConfig(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := fstest.MapFS{"all.yaml": {Data: []byte(adopted)}}
-	if _, err := served.Publish(t.Context(), c.namespace, "web", "v1", files); err != nil {
+	if _, err := c.served.Publish(t.Context(), c.namespace, "web", "v1", files); err != nil {
 		t.Fatal(err)
 	}
 	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
@@ -230,6 +231,45 @@ func TestFormerOwnerRemoval(t *testing.T) {
 	evil := adopt.Former{Kind: adopt.ReleaseKind, Name: "a; rm -rf ~", Namespace: "b\x1b[2J"}
 	if got := evil.RemovalText(); !strings.Contains(got, "'a; rm -rf ~'") || hiddenIn(got) != "" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestFormerOfTrackingID: Argo CD names the application, its namespace if that is another one, and the object.
+func TestFormerOfTrackingID(t *testing.T) {
+	for id, want := range map[string]string{
+		"shop:apps/Deployment:web/shop":      "argocd app delete shop --cascade=false",
+		"team_shop:apps/Deployment:web/shop": "argocd app delete team/shop --cascade=false",
+	} {
+		object := &metav1.ObjectMeta{Labels: map[string]string{"argocd.argoproj.io/instance": "shop"}, Annotations: map[string]string{"argocd.argoproj.io/tracking-id": id}}
+		found := adopt.FormersOf(object)
+		if len(found) != 2 || found[1].RemovalText() != want || found[1].Removable() {
+			t.Errorf("%s: %+v", id, found)
+		}
+	}
+	twice := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"argocd.argoproj.io/instance": "shop"},
+		Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:/Service:web/shop"}}}
+	if owners := adopt.FormerOwners([]adopt.AdoptedObject{{Action: adopt.TakenOver, Live: twice}}, "web"); len(owners) != 1 || owners[0].String() != "Argo CD application shop" {
+		t.Errorf("got %+v", owners)
+	}
+}
+
+// TestAdoptWaits: right after kubectl apply, the source is not fetched yet.
+func TestAdoptWaits(t *testing.T) {
+	c := newAdoption(t)
+	c.create(aDeployment(called("late"), func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Source, d.Spec.SourceRef = nil, &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "late"}
+	}))
+	c.create(&v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.BundleSourceSpec{
+		Sources: []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}}}})
+	c.want(c.satchel("adopt", "late", "--dry-run", "--timeout", "100ms"), kit.ExitError, "Waiting for the BundleSource late: ", "has not been fetched yet")
+
+	f := c.follow("adopt", "late", "--dry-run")
+	following{t: t, out: f.err, err: f.out, code: f.code}.until("Waiting for the BundleSource late: ")
+	if _, err := c.served.Publish(t.Context(), c.namespace, "late", "v1", fstest.MapFS{"all.yaml": {Data: []byte(adopted)}}); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-f.code; code != kit.ExitOK || !strings.Contains(f.out.String(), "ConfigMap "+c.namespace+"/settings") {
+		t.Errorf("exit %d: %s%s", code, f.out, f.err)
 	}
 }
 

@@ -32,7 +32,7 @@ func awaiting(reason, message string) func(*v1alpha1.BundleDeployment) {
 	}
 }
 
-const asksFor = "the plan waits for an approval: 1 objects would be deleted: ConfigMap demo/a.\nSee it with satchel plan podinfo"
+const asksFor = "the plan waits for an approval: 1 object would be deleted: ConfigMap demo/a.\nSee it with satchel plan podinfo"
 
 func (c testCluster) approvals() []v1alpha1.BundleApproval {
 	c.t.Helper()

@@ -137,7 +137,7 @@ func TestGet(t *testing.T) {
 	if got := c.satchel("get", "podinfo", "-o", "json"); json.Unmarshal([]byte(got.out), &one) != nil || one["kind"] != "BundleDeployment" {
 		t.Errorf("got %s", got)
 	}
-	if interval := one["spec"].(map[string]any)["interval"]; interval != "10m0s" {
+	if interval := one["spec"].(map[string]any)["interval"]; interval != "10m" {
 		t.Errorf("the interval is %v, not as it was written", interval)
 	}
 }

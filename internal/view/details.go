@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
@@ -87,10 +88,7 @@ func healthy(d *v1alpha1.BundleDeployment, _ time.Time) string {
 
 // Plural counts things.
 func Plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return plural.Of(n, thing)
 }
 
 // Requested is the reconcile that was asked for and is not handled yet.

@@ -26,15 +26,15 @@ func TestCauseInEvents(t *testing.T) {
 		"quota": {
 			"the newest counts, without the ending of a name", job,
 			[]unstructured.Unstructured{quota("fill-abcde", "2026-01-01T00:00:01Z"), event("Warning", "2026-01-01T00:00:00Z", "older")},
-			`1 of 1 objects are not healthy: Job.batch shop/fill: the Job has not completed yet: Error creating: pods "fill-..." is forbidden: exceeded quota: none, requested: pods=1`,
+			`1 of 1 object is not healthy: Job.batch shop/fill: the Job has not completed yet: Error creating: pods "fill-..." is forbidden: exceeded quota: none, requested: pods=1`,
 		},
 		"claim": {
 			"a warning counts before what is normal", claim,
 			[]unstructured.Unstructured{event("Normal", "2026-01-01T00:00:09Z", "waiting"), event("Warning", "2026-01-01T00:00:00Z", "no such class")},
-			"1 of 1 objects are not healthy: PersistentVolumeClaim shop/disk: PVC is not Bound. phase: Pending: no such class",
+			"1 of 1 object is not healthy: PersistentVolumeClaim shop/disk: PVC is not Bound. phase: Pending: no such class",
 		},
 		"nothing": {
-			"the object's own words stand", claim, nil, "1 of 1 objects are not healthy: PersistentVolumeClaim shop/disk: PVC is not Bound. phase: Pending",
+			"the object's own words stand", claim, nil, "1 of 1 object is not healthy: PersistentVolumeClaim shop/disk: PVC is not Bound. phase: Pending",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

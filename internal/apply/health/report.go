@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // State is the state of an object that is not healthy.
@@ -67,10 +68,10 @@ func (r Report) Failed() bool {
 // change.
 func (r Report) Message() string {
 	if r.Healthy() {
-		return fmt.Sprintf("%d objects are healthy", r.Total)
+		return plural.Are(r.Total, "object") + " healthy"
 	}
 	first := r.Unhealthy[0]
-	return fmt.Sprintf("%d of %d objects are not healthy: %s: %s", len(r.Unhealthy), r.Total, first.ID, first.Message)
+	return fmt.Sprintf("%d of %s not healthy: %s: %s", len(r.Unhealthy), plural.Are(r.Total, "object"), first.ID, first.Message)
 }
 
 func (r *Report) sort() {

@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // Verb is the kind of an action.
@@ -210,7 +211,7 @@ func (p Plan) Summary() string {
 		}
 	}
 	if len(words) == 0 {
-		return fmt.Sprintf("%d objects, nothing to do", len(p.Actions()))
+		return plural.Of(len(p.Actions()), "object") + ", nothing to do"
 	}
 	return strings.Join(words, ", ")
 }

@@ -39,7 +39,8 @@ type adoptOptions struct {
 const adoptHelp = `A BundleDeployment does not change objects of another owner: where objects of its bundle exist already, its plan is
 refused. This command takes them over. It reads the bundle as the controller does, and shows which objects exist, their
 owners (OLM, RukPak, Helm, Flux, Argo CD, or none), which workloads would restart and why, and which objects the former
-owner has that are not in the bundle. Once you confirm, it then, in this order,
+owner has that are not in the bundle. If the source is not fetched yet, the command waits first. Once you confirm, it
+then, in this order,
 
     1. with --delete-former: deletes the Subscription, so that OLM installs nothing again
     2. releases each object: removes owner references, labels, annotations and finalizers of the former owner, and sets
@@ -118,7 +119,7 @@ func adoptFlags(a *kit.App, cmd *cobra.Command, o *adoptOptions) {
 	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
 	o.exporting.flags(cmd)
 	bundle.LimitFlags(cmd, &o.limits)
-	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the deployment is Ready.")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the source is fetched, and then until the deployment is Ready.")
 }
 
 // checkAdopt refuses flags that exclude each other, and requires --yes or --dry-run without a terminal.
@@ -148,6 +149,9 @@ func adopt(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error 
 	}
 	d, err := adoptable(ctx, c, t)
 	if err != nil {
+		return err
+	}
+	if err := awaitSource(ctx, a, c, d, o.timeout); err != nil {
 		return err
 	}
 	result, err := published(ctx, a, c, d, o.limits)

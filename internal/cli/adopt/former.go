@@ -39,12 +39,15 @@ const (
 	CSVKind       = "ClusterServiceVersion"
 	extensionKind = "ClusterExtension"
 	ReleaseKind   = "Helm release"
+
+	applicationKind = "Argo CD application"
 )
 
 // Markers are the labels and annotations in which tools name the owner of an object.
 var Markers = []struct {
 	kind, group             string // kind: empty, it stands under kindKey
 	Name, Namespace, kindOf string
+	tracking                bool // the value is a tracking ID of Argo CD
 }{
 	{kind: CSVKind, group: "operators.coreos.com", Name: "olm.owner", Namespace: "olm.owner.namespace", kindOf: "olm.owner.kind"},
 	{kind: extensionKind, group: "olm.operatorframework.io", Name: "olm.operatorframework.io/owner-name", kindOf: "olm.operatorframework.io/owner-kind"},
@@ -52,7 +55,8 @@ var Markers = []struct {
 	{kind: "HelmRelease", group: "helm.toolkit.fluxcd.io", Name: "helm.toolkit.fluxcd.io/name", Namespace: "helm.toolkit.fluxcd.io/namespace"},
 	{kind: "Kustomization", group: "kustomize.toolkit.fluxcd.io", Name: "kustomize.toolkit.fluxcd.io/name", Namespace: "kustomize.toolkit.fluxcd.io/namespace"},
 	{kind: ReleaseKind, Name: "meta.helm.sh/release-name", Namespace: "meta.helm.sh/release-namespace"},
-	{kind: "Argo CD application", Name: "argocd.argoproj.io/instance"},
+	{kind: applicationKind, Name: "argocd.argoproj.io/instance"},
+	{kind: applicationKind, Name: "argocd.argoproj.io/tracking-id", tracking: true},
 }
 
 // ownerGroups are the API groups of owners that set owner references on the objects that they install.
@@ -77,9 +81,23 @@ func FormersOf(object metav1.Object) []Former {
 		if name == "" {
 			continue
 		}
-		found = append(found, Former{Kind: cmp.Or(markOf(object, mark.kindOf), mark.kind), Group: mark.group, Name: name, Namespace: markOf(object, mark.Namespace)})
+		namespace := markOf(object, mark.Namespace)
+		if mark.tracking {
+			namespace, name = applicationOf(name)
+		}
+		found = append(found, Former{Kind: cmp.Or(markOf(object, mark.kindOf), mark.kind), Group: mark.group, Name: name, Namespace: namespace})
 	}
 	return found
+}
+
+// applicationOf is the application in a tracking ID, APP:GROUP/KIND:NAMESPACE/NAME. An application outside of the namespace of
+// Argo CD is NAMESPACE_APP there.
+func applicationOf(tracking string) (namespace, name string) {
+	application, _, _ := strings.Cut(tracking, ":")
+	if namespace, name, found := strings.Cut(application, "_"); found {
+		return namespace, name
+	}
+	return "", application
 }
 
 func markOf(object metav1.Object, key string) string {
@@ -167,7 +185,9 @@ func (f Former) RemovalText() string {
 		return fmt.Sprintf("take it out of Git, with: flux suspend helmrelease %s%s; kubectl delete helmrelease %s%s", name, in, name, in)
 	case f.Group == "kustomize.toolkit.fluxcd.io":
 		return fmt.Sprintf("take it, or what is taken over, out of Git, with spec.prune: false; or flux suspend kustomization %s%s, then delete it", name, in)
-	case f.Kind == "Argo CD application":
+	case f.Kind == applicationKind && f.Namespace != "":
+		return fmt.Sprintf("argocd app delete %s --cascade=false", view.ShellWord(f.Namespace+"/"+f.Name))
+	case f.Kind == applicationKind:
 		return fmt.Sprintf("argocd app delete %s --cascade=false", name)
 	case f.Group != "":
 		return fmt.Sprintf("kubectl delete %s.%s %s%s --cascade=orphan", strings.ToLower(f.Kind), f.Group, name, in)

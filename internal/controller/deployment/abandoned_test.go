@@ -224,8 +224,8 @@ func TestF41PermissionsAreMissing(t *testing.T) {
 		t.Fatalf("not abandoned:\n%s", describe(d.deployment(t)))
 	}
 	t.Logf("events: %q", d.told.notes)
-	d.says(t, "LeftBehind: the removal was abandoned as the annotation satchel.dev/abandon demands; 1 objects stay with their labels, as they could not be annotated as orphaned: ConfigMap "+
-		namespace+"/b; 1 objects stay, annotated satchel.dev/orphaned: ConfigMap "+namespace+"/a; it failed with: ")
+	d.says(t, "LeftBehind: the removal was abandoned as the annotation satchel.dev/abandon demands; 1 object stays with its labels, as it could not be annotated as orphaned: ConfigMap "+
+		namespace+"/b; 1 object stays, annotated satchel.dev/orphaned: ConfigMap "+namespace+"/a; it failed with: ")
 	a, b := r.must(t, aConfigMap(namespace, "a")), r.must(t, aConfigMap(namespace, "b"))
 	if a.GetAnnotations()[orphaned] != namespace+"/app" || a.GetLabels()[v1alpha1.DeploymentLabel] != "" {
 		t.Errorf("a is not orphaned: %v %v", a.GetAnnotations(), a.GetLabels())
@@ -314,7 +314,7 @@ func TestF41NamespaceGoesAndTheClusterIsOutOfReach(t *testing.T) {
 			if !d.over(t) {
 				t.Fatalf("not abandoned:\n%s", describe(d.deployment(t)))
 			}
-			d.says(t, "LeftBehind: the removal of bundledeployment "+a.namespace+"/app was abandoned after it had failed for ", "1 objects stay with their labels", "ConfigMap "+a.there+"/a")
+			d.says(t, "LeftBehind: the removal of bundledeployment "+a.namespace+"/app was abandoned after it had failed for ", "1 object stays with its labels", "ConfigMap "+a.there+"/a")
 			t.Logf("events: %q", d.told.notes)
 			r.must(t, aConfigMap(a.there, "a"))
 		})
@@ -370,7 +370,7 @@ func TestF41OrphanOfAKindThatIsUnavailable(t *testing.T) {
 	for range 30 {
 		if d.over(t) {
 			t.Logf("events: %q", d.told.notes)
-			d.says(t, "LeftBehind: the removal was abandoned as spec.deletionPolicy is Orphan; 1 objects stay with their labels")
+			d.says(t, "LeftBehind: the removal was abandoned as spec.deletionPolicy is Orphan; 1 object stays with its labels")
 			return
 		}
 	}

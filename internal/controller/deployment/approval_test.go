@@ -248,7 +248,7 @@ func escalating(namespace, group string) map[string]struct {
 		"new permissions":   {"a subject gets more permissions", with(fstest.MapFS{"role.yaml": role("reader", "get, delete")}), nil, []string{"new permissions", "delete", "configmaps"}},
 		"new binding":       {"another subject gets the permissions", with(fstest.MapFS{"c.yaml": file(bindingText("another", "reader"))}), nil, []string{"new permissions", "another"}},
 		"definition":        {"all resources of the kind are affected", with(fstest.MapFS{"crd.yaml": file(strings.Replace(string(crd(group).Data), "type: object, properties: {spec", "type: object, properties: {more: {type: string}, spec", 1))}), nil, []string{"changes of CRDs", "gadgets." + group}},
-		"deletion":          {"what is gone is gone", with(nil, "a.yaml"), nil, []string{"1 objects would be deleted: ConfigMap " + namespace + "/a"}},
+		"deletion":          {"what is gone is gone", with(nil, "a.yaml"), nil, []string{"1 object would be deleted: ConfigMap " + namespace + "/a"}},
 		"account": {"another ServiceAccount may have other permissions", with(nil), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "second" },
 			[]string{`spec.serviceAccountName changes from "installer" to "second"`}},
 		"policy": {"CRDs would be deleted one day, with all resources", with(nil), func(d *v1alpha1.BundleDeployment) {

@@ -143,7 +143,7 @@ func TestT27TheControllerEnforcesTheLabel(t *testing.T) {
 		}
 		key = r.deploy(t, namespace, "app", quick)
 		d, digest := r.awaits(t, key, upgrade.Revision, v1alpha1.ReasonApprovalRequired)
-		if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "1 objects would be adopted") {
+		if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, "1 object would be adopted") {
 			t.Errorf("the adoption is not said: %s", message)
 		}
 		if value := r.value(t, t.Context(), namespace, "a"); value != "one" {

@@ -138,7 +138,7 @@ func TestPruneWaitsForAForeignFinalizer(t *testing.T) {
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "held") || !strings.Contains(message, "example.org/hold") {
 		t.Errorf("the message does not say for what it waits: %s", message)
 	}
-	r.told(t, namespace, "Pruned: deleted 1 objects that left the bundle: ConfigMap "+namespace+"/held")
+	r.told(t, namespace, "Pruned: deleted 1 object that left the bundle: ConfigMap "+namespace+"/held")
 	mark := r.mark(t)
 	time.Sleep(3 * time.Second) // a rate takes time
 	looks := r.audit(t, mark, func(e controlplane.AuditEvent) bool {
@@ -230,7 +230,7 @@ func TestF22AccountDeletedBeforeRemoval(t *testing.T) {
 	r.startRemoval(t, key)
 	d := r.until(t, key, "the removal fails", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonAccountNotFound && !d.DeletionTimestamp.IsZero() &&
-			strings.HasPrefix(conditions.GetMessage(d, "Ready"), "removing 1 objects: ")
+			strings.HasPrefix(conditions.GetMessage(d, "Ready"), "removing 1 object: ")
 	})
 	r.looks(t, namespace, "installer", 7) // more tries than in a namespace that is going
 	if len(r.until(t, key, "still there", func(*v1alpha1.BundleDeployment) bool { return true }).Finalizers) == 0 {

@@ -38,7 +38,7 @@ func TestOriginMoves(t *testing.T) {
 	if status.LastAppliedOriginRevision != commitOf("1") || status.LastAppliedVersion != "1.0.0" || status.LastHealthyArtifact.OriginRevision != commitOf("1") {
 		t.Errorf("applied %q (%s), healthy %q", status.LastAppliedVersion, status.LastAppliedOriginRevision, status.LastHealthyArtifact.OriginRevision)
 	}
-	r.told(t, namespace, "Installed: installed 1.0.0 ("+commitOf("1")+"): 1 objects created, 0 updated")
+	r.told(t, namespace, "Installed: installed 1.0.0 ("+commitOf("1")+"): 1 object created, 0 updated")
 	mark := r.mark(t)
 	r.moveOrigin(t, namespace, "app", commitOf("2"))
 	moved := r.until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedOriginRevision == commitOf("2") })

@@ -142,7 +142,7 @@ func TestAdoption(t *testing.T) {
 	if d = r.ready(t, key, first.Revision); d.Status.Plan.Adopt != 1 || d.Status.Plan.Create != 0 {
 		t.Errorf("plan %+v", d.Status.Plan)
 	}
-	r.told(t, namespace, "Adopted: adopted 1 objects: ConfigMap "+namespace+"/a, which belongs to Helm release shop/web")
+	r.told(t, namespace, "Adopted: adopted 1 object: ConfigMap "+namespace+"/a, which belongs to Helm release shop/web")
 	live := r.must(t, aConfigMap(namespace, "a"))
 	if data, _, _ := unstructured.NestedStringMap(live.Object, "data"); len(data) != 1 || data["value"] != "one" || len(live.GetAnnotations()) > 0 {
 		t.Errorf("data %v, annotations %v", data, live.GetAnnotations())
@@ -189,7 +189,7 @@ func TestF27Recreated(t *testing.T) {
 	if r.must(t, web).GetUID() == uid {
 		t.Error("it is the same object")
 	}
-	r.told(t, namespace, "Recreated: deleted 1 objects to recreate them, since immutable fields of them change: Deployment.apps "+namespace+"/web")
+	r.told(t, namespace, "Recreated: deleted 1 object to recreate it, since immutable fields change: Deployment.apps "+namespace+"/web")
 	deleted := r.audit(t, since, func(e controlplane.AuditEvent) bool {
 		return e.Verb == "delete" && e.Namespace == namespace && e.Resource == "deployments" && e.Code != http.StatusConflict // its status moved meanwhile
 	})

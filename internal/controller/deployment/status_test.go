@@ -179,8 +179,8 @@ func TestEventsOncePerChange(t *testing.T) {
 		"Installed: installed revision " + first.Revision + ": 2 objects created, 0 updated",
 		"Ready: applied revision " + first.Revision + ": 2 objects, all healthy",
 		"Upgraded: upgraded from revision " + first.Revision + " to revision " + second.Revision + ": 0 objects created, 1 updated",
-		"Pruned: deleted 1 objects that left the bundle: ConfigMap " + namespace + "/b",
-		"Ready: applied revision " + second.Revision + ": 1 objects, all healthy",
+		"Pruned: deleted 1 object that left the bundle: ConfigMap " + namespace + "/b",
+		"Ready: applied revision " + second.Revision + ": 1 object, all healthy",
 		"ConversionFailed: ",
 	}
 	got := r.events(t, namespace, "app")

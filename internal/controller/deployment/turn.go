@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // turnPause is the pause after a turn that used up its budget; other waiting deployments of the namespace come first.
@@ -90,7 +91,7 @@ func (s *state) turnText() string {
 	const next = ", and the next turn goes on"
 	switch {
 	case s.delivered.Removed != nil:
-		return fmt.Sprintf("%s%d objects are left to remove%s", server, s.listed.Inventory.Len(), next)
+		return fmt.Sprintf("%s%s left to remove%s", server, plural.Are(s.listed.Inventory.Len(), "object"), next)
 	case s.delivered.Applied == nil:
 		return server + "revision " + s.resolved.Revision() + " is not applied yet" + next
 	}
@@ -100,7 +101,7 @@ func (s *state) turnText() string {
 			done++
 		}
 	}
-	return fmt.Sprintf("%s%d of %d objects are applied%s", server, done, s.listed.Inventory.Len(), next)
+	return fmt.Sprintf("%s%d of %s applied%s", server, done, plural.Are(s.listed.Inventory.Len(), "object"), next)
 }
 
 // progressed tells whether the remote server confirmed anything new in this reconcile: a write, a deletion, a step of a hook,

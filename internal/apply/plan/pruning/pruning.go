@@ -9,6 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // Policy says how objects are deleted or released. The zero value deletes objects that left
@@ -113,7 +114,7 @@ func (h Held) String() string {
 	if more := len(h.Objects) - mostHeld; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of %d objects would be deleted, more than spec.prune.limit (%s) allows at once, so that all that left the bundle is kept: %s. "+
+	return fmt.Sprintf("%d of %s would be deleted, more than spec.prune.limit (%s) allows at once, so that all that left the bundle is kept: %s. "+
 		"If it shall go, raise spec.prune.limit; if it shall stay, bring it back in the bundle",
-		h.Count, h.Of, h.Limit, strings.Join(names, ", "))
+		h.Count, plural.Of(h.Of, "object"), h.Limit, strings.Join(names, ", "))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // Left are the objects that an abandoned removal leaves behind.
@@ -22,10 +23,11 @@ type Left struct {
 func (l Left) Note(removal string) string {
 	parts := []string{removal + " was abandoned " + l.Why}
 	if len(l.Unmarked) > 0 {
-		parts = append(parts, fmt.Sprintf("%d objects stay with their labels, as they could not be annotated as orphaned: %s", len(l.Unmarked), someNames(l.Unmarked)))
+		parts = append(parts, fmt.Sprintf("%s %s be annotated as orphaned: %s", plural.Of(len(l.Unmarked), "object"),
+			plural.Choose(len(l.Unmarked), "stays with its labels, as it could not", "stay with their labels, as they could not"), someNames(l.Unmarked)))
 	}
 	if len(l.Marked) > 0 {
-		parts = append(parts, fmt.Sprintf("%d objects stay, annotated %s: %s", len(l.Marked), v1alpha1.OrphanedAnnotation, someNames(l.Marked)))
+		parts = append(parts, fmt.Sprintf("%s %s, annotated %s: %s", plural.Of(len(l.Marked), "object"), plural.Choose(len(l.Marked), "stays", "stay"), v1alpha1.OrphanedAnnotation, someNames(l.Marked)))
 	}
 	if len(l.Marked)+len(l.Unmarked) == 0 {
 		parts = append(parts, "no objects are left")

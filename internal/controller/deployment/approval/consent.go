@@ -22,6 +22,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // Approvals decide whether plans may be executed.
@@ -205,7 +206,7 @@ func destroysText(what string, ids []inventory.ID) []string {
 	if len(ids) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%d objects would be %s: %s", len(ids), what, pipeline.JoinNames(ids[:min(len(ids), mostAsked)]))
+	text := fmt.Sprintf("%s would be %s: %s", plural.Of(len(ids), "object"), what, pipeline.JoinNames(ids[:min(len(ids), mostAsked)]))
 	if len(ids) > mostAsked {
 		text += fmt.Sprintf(", and %d more", len(ids)-mostAsked)
 	}

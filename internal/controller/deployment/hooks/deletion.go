@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // BeforeRemoval runs the hooks before the first deletion. It tells whether all have completed.
@@ -123,7 +124,7 @@ func (r *Runner) skip(in *Input, why string, err error) error {
 		return err
 	}
 	was := in.Object.Status.Hooks
-	r.Events.Normal(in.Subject, "HooksSkipped", "Remove", fmt.Sprintf("%d hooks of the deletion do not run: %s", was.OnDelete, why))
+	r.Events.Normal(in.Subject, "HooksSkipped", "Remove", fmt.Sprintf("%s of the deletion %s not run: %s", plural.Of(int(was.OnDelete), "hook"), plural.Choose(int(was.OnDelete), "does", "do"), why))
 	in.Object.Status.Hooks = &v1alpha1.HooksStatus{
 		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, FinishedTime: new(pipeline.StatusTime(in.Now)),
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/plural"
 )
 
 // setApproval sets the ApprovalPending condition. The first line that holds decides.
@@ -61,7 +62,7 @@ func setAwaiting(in *Input, err error) {
 	case in.Kept == nil || in.Kept.Settled.Health == nil || healthy == nil:
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "revision "+last+" stays applied"+waits)
 	case healthy.Status == metav1.ConditionTrue:
-		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %d objects, %s%s", last, in.Kept.Note.Health.Total, in.Kept.healthyWords(), waits))
+		pipeline.SetReady(d, v1alpha1.ReasonSucceeded, fmt.Sprintf("revision %s stays applied: %s, %s%s", last, plural.Of(in.Kept.Note.Health.Total, "object"), in.Kept.healthyWords(), waits))
 	case healthy.Status == metav1.ConditionUnknown:
 		pipeline.SetProgressing(d, healthy.Reason, healthy.Message+waits)
 	default:

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
@@ -72,10 +73,10 @@ func (st *Stage) emitApplied(in *Input) {
 	switch was, is := in.Before.Status.LastAppliedRevision, in.Object.Status.LastAppliedRevision; {
 	case was == is:
 	case was == "":
-		st.Events.Normal(in.Subject, "Installed", "Apply", fmt.Sprintf("installed %s: %d objects created, %d updated", revision.Applied(&in.Object.Status), created, updated))
+		st.Events.Normal(in.Subject, "Installed", "Apply", fmt.Sprintf("installed %s: %s created, %d updated", revision.Applied(&in.Object.Status), plural.Of(created, "object"), updated))
 	default:
-		st.Events.Normal(in.Subject, "Upgraded", "Apply", fmt.Sprintf("upgraded from %s to %s: %d objects created, %d updated",
-			revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), created, updated))
+		st.Events.Normal(in.Subject, "Upgraded", "Apply", fmt.Sprintf("upgraded from %s to %s: %s created, %d updated",
+			revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), plural.Of(created, "object"), updated))
 	}
 	st.emitDrift(in)
 }
@@ -89,7 +90,7 @@ func (st *Stage) emitAdopted(in *Input) {
 		}
 	}
 	if len(adopted) > 0 {
-		st.Events.Normal(in.Subject, "Adopted", "Apply", fmt.Sprintf("adopted %d objects: %s", len(adopted), strings.Join(adopted, "; ")))
+		st.Events.Normal(in.Subject, "Adopted", "Apply", fmt.Sprintf("adopted %s: %s", plural.Of(len(adopted), "object"), strings.Join(adopted, "; ")))
 	}
 }
 
@@ -102,7 +103,7 @@ func (st *Stage) emitRecreated(in *Input) {
 		}
 	}
 	if len(recreated) > 0 {
-		st.Events.Normal(in.Subject, "Recreated", "Apply", fmt.Sprintf("deleted %d objects to recreate them, since immutable fields of them change: %s", len(recreated), pipeline.JoinNames(recreated)))
+		st.Events.Normal(in.Subject, "Recreated", "Apply", fmt.Sprintf("deleted %s to recreate %s, since immutable fields change: %s", plural.Of(len(recreated), "object"), plural.Choose(len(recreated), "it", "them"), pipeline.JoinNames(recreated)))
 	}
 }
 
@@ -145,7 +146,7 @@ func (st *Stage) emitPruned(in *Input) {
 		return
 	}
 	if deleted := in.Delivered.Pruned.DeletedIDs; len(deleted) > 0 {
-		st.Events.Normal(in.Subject, "Pruned", "Prune", fmt.Sprintf("deleted %d objects that left the bundle: %s", len(deleted), pipeline.JoinNames(deleted)))
+		st.Events.Normal(in.Subject, "Pruned", "Prune", fmt.Sprintf("deleted %s that left the bundle: %s", plural.Of(len(deleted), "object"), pipeline.JoinNames(deleted)))
 	}
 	st.notes(in, "Prune", in.Delivered.Pruned.Notes)
 }
@@ -226,7 +227,9 @@ func (st *Stage) EmitRecovered(in *Input) {
 	if in.Listed.Unreadable {
 		why = "could not be read"
 	}
-	note := fmt.Sprintf("the inventory %s; %d objects were found by their labels", why, len(in.Listed.Recovered.Entries))
+	found := len(in.Listed.Recovered.Entries)
+	note := fmt.Sprintf("the inventory %s; %s found by %s labels", why,
+		plural.Of(found, "object")+plural.Choose(found, " was", " were"), plural.Choose(found, "its", "their"))
 	if unseen := in.Listed.Recovered.Unseen; len(unseen) > 0 {
 		note += "; the ServiceAccount may not list these kinds in all namespaces, so they were looked for in known namespaces only, or not at all: " + strings.Join(unseen, ", ")
 	}

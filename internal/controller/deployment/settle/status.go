@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -84,7 +85,7 @@ func setReached(in *Input) {
 		reached       bool
 		kind, message string
 	}{
-		{in.Rendered.Converted, v1alpha1.ConvertedCondition, fmt.Sprintf("%d objects as %s", len(in.Rendered.Desired), in.Object.Status.Format)},
+		{in.Rendered.Converted, v1alpha1.ConvertedCondition, fmt.Sprintf("%s as %s", plural.Of(len(in.Rendered.Desired), "object"), in.Object.Status.Format)},
 		{in.Decided.Accepted, v1alpha1.PlannedCondition, plannedMessage(in)},
 		{in.Delivered.Complete, v1alpha1.AppliedCondition, "applied revision " + in.Object.Status.LastAppliedRevision},
 	}
@@ -160,12 +161,12 @@ func setHealthy(in *Input) {
 	}
 	if leftOut := looked.leftOut(); len(leftOut) > 0 && looked.Settled.Health.Healthy() {
 		pipeline.SetCondition(in.Object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
-			fmt.Sprintf("the health of %d objects of revision %s cannot be checked: %s", len(leftOut), in.Object.Status.LastAppliedRevision, leftOut[0]))
+			fmt.Sprintf("the health of %s of revision %s cannot be checked: %s", plural.Of(len(leftOut), "object"), in.Object.Status.LastAppliedRevision, leftOut[0]))
 		return
 	}
 	if looked.Settled.Health.Healthy() {
 		pipeline.SetCondition(in.Object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("%d objects of revision %s: %s", looked.Note.Health.Total, in.Object.Status.LastAppliedRevision, in.healthyWords()))
+			fmt.Sprintf("%s of revision %s: %s", plural.Of(looked.Note.Health.Total, "object"), in.Object.Status.LastAppliedRevision, in.healthyWords()))
 		return
 	}
 	status, reason := metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing
@@ -227,7 +228,7 @@ func setReady(in *Input, err error) {
 		pipeline.SetProgressing(d, v1alpha1.ReasonProgressing, "applied revision "+in.Resolved.Revision())
 	case healthy.Status == metav1.ConditionTrue:
 		pipeline.SetReady(d, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("applied revision %s: %d objects, %s%s", in.Resolved.Revision(), in.Note.Health.Total, in.healthyWords(), stillGoing(in)))
+			fmt.Sprintf("applied revision %s: %s, %s%s", in.Resolved.Revision(), plural.Of(in.Note.Health.Total, "object"), in.healthyWords(), stillGoing(in)))
 	case healthy.Status == metav1.ConditionUnknown:
 		pipeline.SetProgressing(d, healthy.Reason, healthy.Message)
 	default:
@@ -238,7 +239,7 @@ func setReady(in *Input, err error) {
 // stillGoing names objects that left the bundle and still exist.
 func stillGoing(in *Input) string {
 	if held := in.Note.Planned.Held; held != nil {
-		return fmt.Sprintf("; %d objects that left the bundle are kept: see %s", len(held.Objects), v1alpha1.ApprovalPendingCondition)
+		return fmt.Sprintf("; %s that left the bundle %s kept: see %s", plural.Of(len(held.Objects), "object"), plural.Choose(len(held.Objects), "is", "are"), v1alpha1.ApprovalPendingCondition)
 	}
 	if in.Delivered.Pruned == nil || len(in.Delivered.Pruned.Waiting) == 0 {
 		return ""
@@ -319,7 +320,7 @@ func ReportRemoval(in *Input, wait *abandon.Wait, err error) {
 
 // reportFailedRemoval sets the conditions of a removal that failed with so many objects left.
 func reportFailedRemoval(d *v1alpha1.BundleDeployment, left int, wait *abandon.Wait, f failure.Error) {
-	message := fmt.Sprintf("removing %d objects: %s", left, f.Error())
+	message := fmt.Sprintf("removing %s: %s", plural.Of(left, "object"), f.Error())
 	if f.Reason == v1alpha1.ReasonFailed {
 		f.Reason = v1alpha1.ReasonRemovalFailed
 	}
@@ -328,7 +329,7 @@ func reportFailedRemoval(d *v1alpha1.BundleDeployment, left int, wait *abandon.W
 		message += "\n" + wait.Message
 		if wait.Reason == v1alpha1.ReasonAccountNotFound { // which is why objects cannot be removed
 			f.Reason = wait.Reason
-			message = fmt.Sprintf("removing %d objects: %s\n%s", left, wait.Message, f.Error())
+			message = fmt.Sprintf("removing %s: %s\n%s", plural.Of(left, "object"), wait.Message, f.Error())
 		}
 	}
 	if f.Stalled {

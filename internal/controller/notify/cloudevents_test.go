@@ -151,10 +151,10 @@ func TestPageHasTheEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, found := strings.Cut(string(page), "```json\n")
+	_, text, found := strings.Cut(string(page), "```text\n{")
 	text, _, ended := strings.Cut(text, "```\n")
 	var shown event.Event
-	if err := json.Unmarshal([]byte(text), &shown); !found || !ended || err != nil {
+	if err := json.Unmarshal([]byte("{"+text), &shown); !found || !ended || err != nil {
 		t.Fatalf("the page has no event: %v", err)
 	}
 	deployment := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "till", UID: "0a0c9b3e-7c1f-4d0c-8f5e-2f0b6a3d9d10"}}

@@ -126,6 +126,7 @@ func TestApprovalsAreCollected(t *testing.T) {
 		{"used, and its deployment is gone", decided{name: "used-gone", plan: anotherPlan, manager: cli, used: true, deployment: "gone"}, true},
 		{"expired long ago", decided{name: "expired", plan: anotherPlan, manager: cli, expires: hour}, true},
 		{"expired: created again, it decides nothing", decided{name: "expired-git", plan: anotherPlan, manager: git, expires: hour}, true},
+		{"created again by Git after it had expired: kept for another retention", decided{name: "expired-again", plan: anotherPlan, manager: git, expires: -50 * hour}, true},
 		{"used and expired", decided{name: "used-expired-git", plan: anotherPlan, manager: git, used: true, expires: hour}, true},
 		{"another plan was executed since", decided{name: "denied", plan: anotherPlan, manager: cli, deny: true}, true},
 
@@ -173,5 +174,42 @@ func TestApprovalsAreCollected(t *testing.T) {
 		return e.Resource == "bundleapprovals" && e.Namespace == c.key.Namespace && e.Verb != "list"
 	}) {
 		t.Errorf("a collection of nothing sends %s %s", e.Verb, e.Name)
+	}
+}
+
+// TestDenialsAreKept: a denial holds until a plan was executed after it, which only a proven record shows.
+func TestDenialsAreKept(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason   string
+		executed time.Duration // from now
+		forged   bool
+		kept     bool
+	}{
+		"executed after":  {"the denied plan does not come back", time.Minute, false, false},
+		"executed before": {"the denied plan may still be proposed", -time.Hour, false, true},
+		"forged":          {"a status without proof shows nothing", time.Minute, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := collectingFrom(t)
+			d := c.deployment(t)
+			before := d.DeepCopy()
+			d.Status.Executed.Time = metav1.NewTime(time.Now().Add(tc.executed).Truncate(time.Second))
+			if d.Status.Executed.Key = "changed"; !tc.forged {
+				c.Prove(d)
+			}
+			if err := c.r.admin.Status().Patch(t.Context(), d, client.MergeFrom(before)); err != nil {
+				t.Fatal(err)
+			}
+			c.decide(decided{name: "denied", plan: anotherPlan, manager: v1alpha1.CommandFieldManager, deny: true})
+			c.now = time.Now().Add(200 * time.Hour)
+			if err := c.Collector(100 * time.Hour).Collect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if c.names()["denied"] != tc.kept {
+				t.Errorf("%s: kept %v, want %v", tc.reason, !tc.kept, tc.kept)
+			}
+		})
 	}
 }

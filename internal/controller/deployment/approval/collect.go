@@ -90,6 +90,9 @@ func (c *Collector) Collect(ctx context.Context) error {
 	for i := range all.Items {
 		one := &all.Items[i]
 		ended, err := c.ended(ctx, one, valid, now)
+		if created := one.CreationTimestamp.Time; !ended.IsZero() && ended.Before(created) {
+			ended = created // a Git tool created an expired one again: it is not deleted more than once in a retention
+		}
 		switch {
 		case err != nil:
 			failures.add(err)

@@ -4,6 +4,7 @@ package apply
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -132,4 +133,15 @@ func (r Result) Errors() []*objecterror.Error {
 var kindOf = map[plan.Verb]Kind{
 	plan.Create: Created, plan.Adopt: Adopted, plan.Update: Updated, plan.Repair: Repaired,
 	plan.Recreate: Updated, plan.Settle: Settled, plan.Unchanged: Unchanged, plan.Wait: Pending,
+}
+
+// Wrote tells whether anything was written; a nil result wrote nothing.
+func (r *Result) Wrote() bool {
+	return r != nil && slices.ContainsFunc(r.Outcomes, func(o Outcome) bool {
+		switch o.Kind {
+		case Created, Updated, Adopted, Repaired, Recreated, Settled:
+			return true
+		}
+		return false
+	})
 }

@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
@@ -107,18 +105,8 @@ func (s *state) turnText() string {
 // progressed tells whether the remote server confirmed anything new in this reconcile: a write, a deletion, a step of a hook,
 // or a dry run that need not be repeated.
 func (s *state) progressed() bool {
-	return s.decided.Tried || wroteAny(s.delivered.Applied) || wroteAny(s.delivered.Repaired.Result()) || s.delivered.Pruned != nil && len(s.delivered.Pruned.Gone)+s.delivered.Pruned.Deleted > 0 ||
+	return s.decided.Tried || s.delivered.Applied.Wrote() || s.delivered.Repaired.Result().Wrote() || s.delivered.Pruned != nil && len(s.delivered.Pruned.Gone)+s.delivered.Pruned.Deleted > 0 ||
 		s.delivered.Removed != nil && len(s.delivered.Removed.Gone)+s.delivered.Removed.Deleted > 0 || s.HooksMoved()
-}
-
-func wroteAny(result *apply.Result) bool {
-	return result != nil && slices.ContainsFunc(result.Outcomes, func(o apply.Outcome) bool {
-		switch o.Kind {
-		case apply.Created, apply.Updated, apply.Adopted, apply.Repaired, apply.Recreated, apply.Settled:
-			return true
-		}
-		return false
-	})
 }
 
 // keepsTold tells that the status stays unchanged: the turn was idle, and there are no new facts.

@@ -25,7 +25,7 @@ func (st *Stage) Subscribe(in *Input, err error) {
 	case in.Resolved.Access.Client == nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound:
 		st.Watches.Drop(key)
 	case of.Resolved.Due && of.Decided.Plan != nil && of.Delivered.Applied != nil:
-		st.Watches.Set(key, of.subscription(of.tracked()))
+		st.Watches.Set(key, of.subscription(of.Decided.Tracked()))
 	case len(of.Decided.Untouched) > 0 && in.Delivered.Repaired == nil:
 		st.Watches.Set(key, of.subscription(of.Decided.Untouched))
 	case in.Delivered.Repaired != nil:
@@ -36,17 +36,6 @@ func (st *Stage) Subscribe(in *Input, err error) {
 	if of.Settled.Health != nil {
 		st.Watches.Looked(key, of.Settled.Health.Seen)
 	}
-}
-
-// tracked are the objects of the plan that the inventory lists.
-func (in *Input) tracked() []plan.Object {
-	var objects []plan.Object
-	for _, action := range in.Decided.Plan.Actions() {
-		if !action.Untracked {
-			objects = append(objects, action.Object)
-		}
-	}
-	return objects
 }
 
 // subscription is the subscription to changes of objects.

@@ -42,6 +42,17 @@ func (d *Decided) Drop() {
 	}
 }
 
+// Tracked are the objects of the plan that the inventory lists.
+func (d *Decided) Tracked() []plan.Object {
+	var objects []plan.Object
+	for _, action := range d.Plan.Actions() {
+		if !action.Untracked {
+			objects = append(objects, action.Object)
+		}
+	}
+	return objects
+}
+
 // LeavesNothing tells that all of the bundle is there once the plan is executed, and nothing else of what was installed.
 func (d *Decided) LeavesNothing() bool {
 	return len(d.Plan.Skipped) == 0 && len(d.Plan.Kept) == 0 && len(d.Plan.Prune) == 0 && d.Plan.Held == nil

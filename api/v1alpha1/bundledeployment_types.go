@@ -71,29 +71,35 @@ type BundleDeploymentSpec struct {
 	// RemoteServiceAccountName is a ServiceAccount of the remote cluster, in the
 	// namespace there with the name of this one. It is impersonated for every read and
 	// write of the bundle's objects, and the user of the kubeconfig needs the permission
-	// to impersonate it. By default the user of the kubeconfig itself is used.
+	// to impersonate it. Satchel does not check that it exists. By default the user of
+	// the kubeconfig itself is used.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	RemoteServiceAccountName ServiceAccountName `json:"remoteServiceAccountName,omitempty"`
 
-	// Interval at which the installed objects are compared with the bundle and
-	// drift is repaired. At least 1s.
+	// Interval at which all installed objects are compared with the bundle, in addition
+	// to the watches by which drift is corrected at once. Up to a tenth is subtracted, so
+	// that deployments spread out.
 	// +optional
 	// +kubebuilder:default="10m"
 	Interval Duration `json:"interval,omitzero"`
 
-	// RetryInterval is the longest pause before a failed attempt is repeated.
+	// RetryInterval is the longest pause before a failed attempt is repeated. The first
+	// pause is one second, and each further one is twice as long as the one before.
 	// +optional
 	// +kubebuilder:default="1m"
 	RetryInterval Duration `json:"retryInterval,omitzero"`
 
 	// Timeout is how long a revision may take to become healthy after it was
-	// applied, before it is reported as failed. It goes on being watched then.
+	// applied, before it is reported as failed. It is still watched then, and Ready
+	// becomes True when it recovers. CustomResourceDefinitions have as long to be served.
 	// +optional
 	// +kubebuilder:default="5m"
 	Timeout Duration `json:"timeout,omitzero"`
 
-	// Suspend stops installing, upgrading and repairing, and the renewal of self-signed certificates. Deletion still works.
+	// Suspend stops installing, upgrading and correcting drift, and the renewal of
+	// self-signed certificates; a warning is reported before they expire. Deletion still
+	// works.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -429,7 +435,8 @@ type PlanStatus struct {
 
 	// Content is the digest of the converted objects without the values of Secrets. It is
 	// the same wherever the bundle is converted with the same options, without a cluster.
-	// It is left out where values of a Secret went into the conversion.
+	// It is left out where values of a Secret went into the conversion, because readers of
+	// the status could use it to guess them.
 	// +optional
 	Content string `json:"content,omitempty"`
 

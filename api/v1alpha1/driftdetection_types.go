@@ -20,8 +20,9 @@ const (
 type DriftDetection struct {
 	// Mode is Enabled, Warn or Disabled. Enabled reverts what another client changed or
 	// deleted. Warn leaves it and reports in status.drift and in an event which fields
-	// differ and who changed them. Disabled does not detect drift. In every mode a new
-	// revision, and a change of this spec, apply the bundle completely.
+	// differ and who changed them. Disabled does not detect drift; health is still
+	// checked. In every mode a new revision, and a change of this spec, apply the bundle
+	// completely.
 	// +optional
 	// +kubebuilder:default=Enabled
 	Mode DriftMode `json:"mode,omitempty"`
@@ -49,7 +50,7 @@ type IgnoreRule struct {
 	// +kubebuilder:validation:XValidation:rule="!self.exists(p, p in ['/apiVersion', '/kind', '/metadata', '/metadata/name', '/metadata/namespace', '/metadata/labels'])",message="what an object is, and its labels as a whole, cannot be given to others"
 	Paths []string `json:"paths"`
 
-	// Target says which objects are meant; all if left out.
+	// Target selects the objects; all if left out.
 	// +optional
 	Target *ObjectSelector `json:"target,omitempty"`
 }
@@ -57,27 +58,29 @@ type IgnoreRule struct {
 // ObjectSelector selects objects of a bundle. What is left out selects all; group,
 // version, kind, namespace and name are regular expressions for the whole of it.
 type ObjectSelector struct {
-	// Group of the API.
+	// Group of the API, as a regular expression for the whole of it, like the next four
+	// fields. A field that is left out selects all.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 
-	// Version of the API group.
+	// Version of the API group, as a regular expression.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version,omitempty"`
 
-	// Kind of the objects.
+	// Kind of the objects, as a regular expression.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Kind string `json:"kind,omitempty"`
 
-	// Namespace of the objects.
+	// Namespace of the objects, as a regular expression. That of objects which name none is
+	// the install namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name of the objects.
+	// Name of the objects, as a regular expression.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
@@ -102,8 +105,9 @@ type DriftStatus struct {
 	Found []string `json:"found,omitempty"`
 
 	// AtInterval are the kinds and namespaces where drift and health are looked for at
-	// the interval only, because they cannot be watched, and why; at most 20. Of all
-	// others this controller knows within a second.
+	// the interval only, because they cannot be watched, and why; also Secrets and
+	// ConfigMaps of this spec that are read at the interval only. At most 20. Drift of all
+	// others is detected within a second.
 	// +optional
 	// +listType=atomic
 	AtInterval []string `json:"atInterval,omitempty"`

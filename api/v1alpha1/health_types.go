@@ -39,7 +39,8 @@ type HealthCheck struct {
 // metadata.generation; else the first of inProgress, failed and current that is true
 // counts, and if none is true, the object is in progress.
 type HealthCheckExpr struct {
-	// APIVersion of the objects, such as example.com/v1.
+	// APIVersion of the objects, such as example.com/v1. Objects of the kind in another
+	// version keep the usual rules.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
@@ -53,17 +54,20 @@ type HealthCheckExpr struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="must be a kind as manifests spell it, such as Database"
 	Kind string `json:"kind"`
 
-	// InProgress is true while an object is on its way.
+	// InProgress is true while an object is not ready yet. It is evaluated before failed and
+	// current.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	InProgress string `json:"inProgress,omitempty"`
 
-	// Failed is true when an object will not become healthy by itself.
+	// Failed is true when an object does not become healthy without a change. It is evaluated
+	// before current.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Failed string `json:"failed,omitempty"`
 
-	// Current is true when an object is healthy.
+	// Current is true when an object is healthy. An object for which no expression is true, or
+	// one cannot be evaluated, is in progress.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

@@ -34,7 +34,8 @@ const (
 
 // HooksStatus tells which hooks of the bundle ran. It is what keeps a hook from running twice.
 type HooksStatus struct {
-	// Operation that the hooks surround.
+	// Operation that the hooks surround. TakeOver is the first revision of objects that ran
+	// before, as after satchel adopt: no hook runs.
 	Operation HookOperation `json:"operation"`
 
 	// Run names this attempt of the operation. The objects of its hooks carry it in the

@@ -30,10 +30,10 @@ type Patch struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Patch string `json:"patch"`
 
-	// Target says which objects are meant, by what they are in the bundle: names are
-	// without spec.namePrefix. A JSON 6902 patch needs one. Without it a strategic
-	// merge patch is of the object that it names itself, and may consist of several
-	// documents.
+	// Target selects objects by what they are in the bundle: names are without
+	// spec.namePrefix and spec.nameSuffix. A JSON 6902 patch needs one. Without it a
+	// strategic merge patch changes the object that it names itself, and may consist of
+	// several documents.
 	// +optional
 	Target *ObjectSelector `json:"target,omitempty"`
 }

@@ -73,8 +73,9 @@ type RevisionRecord struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// Sources are where it was fetched from, and by which digests; empty where that is not
-	// known, as with sources of Flux.
+	// Sources are where it was fetched from, and by which digests, which is what satchel
+	// rollback fetches again; empty where that is not known, as with sources of Flux. Of
+	// very long histories only the newest have it.
 	// +optional
 	// +listType=atomic
 	Sources []RevisionOrigin `json:"sources,omitempty"`

@@ -8,7 +8,8 @@ package v1alpha1
 // cloud as itself.
 type KubeConfigReference struct {
 	// SecretRef names a Secret of this namespace that holds a kubeconfig. It is read as
-	// the ServiceAccount of serviceAccountName, which needs permission to get it.
+	// the ServiceAccount of serviceAccountName, which needs permission to get it, and read
+	// again at each reconcile, so that a changed kubeconfig takes effect at once.
 	// +required
 	SecretRef KubeConfigSecretReference `json:"secretRef"`
 }

@@ -16,10 +16,10 @@ import (
 // TestListsOfSpecHaveNoDefaults wants no default below a list of a spec. `kubectl apply` compares lists of custom resources as
 // a whole: a field that the API server added to an entry is a difference for ever, and a merge patch each time.
 func TestListsOfSpecHaveNoDefaults(t *testing.T) {
-	for _, p := range []specPage{sourcePage(), deploymentPage(), approvalPage()} {
-		for name, f := range p.fields(t) {
-			if items := f.schema.Items; strings.HasPrefix(name, "spec.") && items != nil && items.Schema != nil {
-				checkNoDefaults(t, p.kind, name, *items.Schema)
+	for kind, fields := range fieldsOf(t) {
+		for name, schema := range fields {
+			if items := schema.Items; strings.HasPrefix(name, "spec.") && items != nil && items.Schema != nil {
+				checkNoDefaults(t, kind, name, *items.Schema)
 			}
 		}
 	}

@@ -16,9 +16,10 @@ import (
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.ignore) == has(oldSelf.ignore) && (!has(self.ignore) || self.ignore == oldSelf.ignore))",message="ignore cannot change while immutable is true; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!self.sources.exists(s, has(s.upload)) || (self.sources.size() == 1 && (!has(self.sources[0].destination) || self.sources[0].destination == \"\") && (!has(self.ignore) || self.ignore == \"\"))",message="an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
 type BundleSourceSpec struct {
-	// Interval at which references that can move (a tag, a branch, a URL without
-	// digest) are resolved again. References that cannot move (a digest, a commit)
-	// are not polled. At least 1s.
+	// Interval at which references that can move (a tag, a range, a branch, a URL without
+	// digest) are resolved again, and ConfigMaps are read again. References that cannot
+	// move (a digest, a commit) are not polled. Up to a tenth is subtracted, so that sources
+	// spread out.
 	// +optional
 	// +kubebuilder:default="10m"
 	Interval Duration `json:"interval,omitzero"`
@@ -48,7 +49,8 @@ type BundleSourceSpec struct {
 	Ignore string `json:"ignore,omitempty"`
 
 	// ServiceAccountName is a ServiceAccount of this namespace. Its imagePullSecrets are
-	// used for the registries of images, beside the Secret that an image names.
+	// used for the registries of images, beside the Secret that an image names: the first
+	// 20 of them. Nothing else of it is used.
 	// +optional
 	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
 
@@ -98,8 +100,8 @@ type Source struct {
 	// +optional
 	Helm *HelmSource `json:"helm,omitempty"`
 
-	// ConfigMap takes the keys of a ConfigMap in this namespace as files: for
-	// small bundles kept in the cluster itself.
+	// ConfigMap takes the keys of data and binaryData of a ConfigMap in this namespace as
+	// files: for small bundles kept in the cluster itself. It is read at each interval.
 	// +optional
 	ConfigMap *LocalReference `json:"configMap,omitempty"`
 
@@ -117,8 +119,8 @@ type Source struct {
 type ImageSource struct {
 	// Ref is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or
 	// quay.io/org/bundle@sha256:... Without either, the tag is latest, unless semver
-	// chooses it. A tag is resolved to a digest once an interval, and that digest is
-	// what is fetched.
+	// chooses it. Without a host the registry is Docker Hub. A tag is resolved to a digest
+	// once an interval, and that digest is what is fetched.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -135,8 +137,9 @@ type ImageSource struct {
 	Platform string `json:"platform,omitempty"`
 
 	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken, and
-	// looked for again every interval. Prereleases count only where the range names
-	// one.
+	// looked for again every interval. Only full versions such as 1.2.3 and v1.2.3 count,
+	// and prereleases only where the range names one. A repository may have 100,000 tags,
+	// of which 20,000 are versions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -149,7 +152,9 @@ type ImageSource struct {
 
 	// Provider logs in to the registry of a cloud (aws, azure, gcp) with the source
 	// controller's own identity there, which the controller's flag --cloud-logins has
-	// to permit. With generic, or without a provider, Secrets hold the login.
+	// to permit. The login is sent to registries of that cloud only. A proxy is used for
+	// the registry and not for the login. With generic, or without a provider, Secrets hold
+	// the login.
 	// +optional
 	// +kubebuilder:validation:Enum=generic;aws;azure;gcp
 	Provider string `json:"provider,omitempty"`
@@ -212,7 +217,7 @@ type ImageVerification struct {
 
 	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, which is so without
 	// this field, or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities
-	// always need one.
+	// always need one. With Required every accepted signature is public, also one by a stolen key.
 	// +optional
 	// +kubebuilder:validation:Enum=Required;Ignore
 	TransparencyLog string `json:"transparencyLog,omitempty"`
@@ -230,7 +235,9 @@ type OIDCIdentity struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Issuer string `json:"issuer,omitempty"`
 
-	// IssuerRegExp matches the issuer, such as ^https://(eu|us)[.]login[.]example[.]org$.
+	// IssuerRegExp matches the issuer, such as ^https://(eu|us)[.]login[.]example[.]org$, in
+	// the syntax of RE2. A pattern has at most 2,048 instructions when compiled, and all
+	// patterns of a source 32,768.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -277,8 +284,9 @@ type GitSource struct {
 	Directory string `json:"directory,omitempty"`
 
 	// RecurseSubmodules takes the files of submodules as well, each at the commit that
-	// the repository names. They have to lie on the same server. Without it they
-	// are left out.
+	// the repository names: at most 50 submodules in three levels. They have to lie on the
+	// same server (scheme, user, host and port), and the same login is used. Without it
+	// they are left out.
 	// +optional
 	RecurseSubmodules bool `json:"recurseSubmodules,omitempty"`
 
@@ -299,7 +307,7 @@ type GitSource struct {
 
 	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
 	// and username and password where the proxy wants them. Environment variables
-	// are ignored.
+	// are ignored. For ssh the proxy itself has to be reached over http.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -312,7 +320,8 @@ type GitSource struct {
 // GitVerification says what has to be signed, and by whom.
 type GitVerification struct {
 	// Mode is what has to be signed: HEAD, the commit, which is so without this field; Tag,
-	// the tag that ref names; or TagAndHEAD, both.
+	// the annotated tag that ref names; or TagAndHEAD, both. Tag and TagAndHEAD need a ref
+	// with a tag, a range, or a name that begins with refs/tags/.
 	// +optional
 	// +kubebuilder:validation:Enum=HEAD;Tag;TagAndHEAD
 	Mode string `json:"mode,omitempty"`
@@ -341,7 +350,8 @@ type GitRef struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^[]!-)+-9;->@-Z_-}[:^ascii:]]+$') && !self.matches('(^|/)([.]|/|$)|[.]lock(/|$)|[.][.]|[.]$|@[{]|^(refs/(heads|tags)/)?-'))",message="must be a name that git check-ref-format takes, not beginning with -"
 	Tag string `json:"tag,omitempty"`
 
-	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken.
+	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken. Short versions
+	// such as v1.2 count as well. A repository may have 20,000 versions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -355,7 +365,8 @@ type GitRef struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^[]!-)+-9;->@-Z_-}[:^ascii:]]+$') && !self.matches('(^|/)([.]|/|$)|[.]lock(/|$)|[.][.]|[.]$|@[{]|^(refs/(heads|tags)/)?-'))",message="must be a name that git check-ref-format takes, not beginning with -"
 	Name string `json:"name,omitempty"`
 
-	// Commit is the full hash of a commit. It cannot move, so it is not polled.
+	// Commit is the full hash of a commit. It cannot move, so it is not polled. Repositories
+	// with SHA-256 hashes are not supported.
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-f0-9]{40}$')",message="must be the full hash of a commit: 40 lower-case hexadecimal digits"
@@ -366,7 +377,8 @@ type GitRef struct {
 type HTTPSource struct {
 	// URL of the archive. Its first bytes tell the format; where the name ends in
 	// that of another format, it is refused. Plain http is accepted only for hosts
-	// that the source controller's --insecure-hosts flag lists.
+	// that the source controller's --insecure-hosts flag lists. Signed URLs, which are valid
+	// for one object and for a limited time, are accepted.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
@@ -429,7 +441,8 @@ type HelmSource struct {
 	// Version is an exact version such as 1.2.3, or a range such as ">=1.2 <2", of which
 	// the newest version is taken. Without it the newest version of the chart is taken.
 	// Prereleases count only where the range names one. The index is looked at again
-	// every interval: a version that was replaced in it is fetched again.
+	// every interval: a version that was replaced in it is fetched again. A chart may have
+	// 20,000 versions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -507,7 +520,7 @@ type ArchiveVerification struct {
 
 	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, which is so without
 	// this field, or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities
-	// always need one.
+	// always need one. With Required every accepted signature is public, also one by a stolen key.
 	// +optional
 	// +kubebuilder:validation:Enum=Required;Ignore
 	TransparencyLog string `json:"transparencyLog,omitempty"`

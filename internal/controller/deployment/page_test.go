@@ -18,8 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/page"
 )
 
-// pageName is the page that api/v1alpha1 tests as well.
-const pageName = "bundledeployment.md"
+// pageName is the page about the process.
+const pageName = "deployment-controller.md"
 
 // TestPageHasTheFlags wants a row about each flag of this controller, with its default, and no flag that does not exist.
 func TestPageHasTheFlags(t *testing.T) {
@@ -61,16 +61,18 @@ func TestPageHasTheMetrics(t *testing.T) {
 	want, have := page.Found(`"((?:satchel|gotk)_\w+)"`, code(t)), page.Found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page.Read(t, pageName))
 	want = slices.DeleteFunc(want, func(name string) bool { return name == "satchel_bundlesource_info" }) // of the other controller
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
-		t.Errorf("metrics in docs/bundledeployment.md (-want +got):\n%s", diff)
+		t.Errorf("metrics in docs/deployment-controller.md (-want +got):\n%s", diff)
 	}
 }
 
-// TestPageHasTheEvents wants a row about each event that the controller records, and no other.
+// TestPageHasTheEvents wants a row of docs/status.md about each event that the controller records, and no other.
 func TestPageHasTheEvents(t *testing.T) {
+	_, section, _ := strings.Cut(page.Read(t, "status.md"), "\n## Events of a BundleDeployment\n")
+	section, _, _ = strings.Cut(section, "\n## ")
 	want := page.Found(`(?:EventTypeWarning, |EventTypeNormal, |Events\.(?:Normal|Warning)\([\w.&]+, )"(\w+)"`, code(t))
-	have := page.Found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", page.Read(t, pageName))
+	have := page.Found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", section)
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
-		t.Errorf("events in docs/bundledeployment.md (-want +got):\n%s", diff)
+		t.Errorf("events in docs/status.md (-want +got):\n%s", diff)
 	}
 }
 

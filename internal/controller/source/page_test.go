@@ -20,8 +20,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/page"
 )
 
-// pageName is the page that api/v1alpha1 tests as well.
-const pageName = "bundlesource.md"
+// pageName is the page about the process.
+const pageName = "source-controller.md"
 
 // TestPageHasTheFlags wants a row about each flag of this controller, with its default, and no flag that does not exist.
 func TestPageHasTheFlags(t *testing.T) {
@@ -32,12 +32,12 @@ func TestPageHasTheFlags(t *testing.T) {
 	flags.String("events-addr", "", "of all controllers")
 	flags.String("events-format", string(notify.Flux), "of all controllers")
 	flags.String("watch-label-selector", "", "of all controllers")
-	page.HasFlags(t, pageName, flags, "feature-gates") // of Flux
+	page.HasFlags(t, pageName, flags)
 }
 
 // TestPageHasTheKeysOfSecrets wants the section about Secrets to name each key that is read.
 func TestPageHasTheKeysOfSecrets(t *testing.T) {
-	_, section, found := strings.Cut(page.Read(t, pageName), "\n## Secrets\n")
+	_, section, found := strings.Cut(page.Read(t, "guides/private-registry.md"), "\n## Keys of Secrets\n")
 	if !found {
 		t.Fatal("the section is missing")
 	}
@@ -72,7 +72,7 @@ func TestPageHasTheMetrics(t *testing.T) {
 	}
 	have := page.Found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have, cmpopts.SortSlices(strings.Compare)); diff != "" || len(want) < 2 {
-		t.Errorf("metrics in docs/bundlesource.md (-want +got):\n%s", diff)
+		t.Errorf("metrics in docs/source-controller.md (-want +got):\n%s", diff)
 	}
 }
 

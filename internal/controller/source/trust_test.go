@@ -172,7 +172,7 @@ func TestM14Images(t *testing.T) {
 	if err := r.admin.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keys"}}); err != nil {
 		t.Fatal(err)
 	}
-	// The accepted artifact stays with deployments that run it: docs/bundlesource.md says
+	// The accepted artifact stays with deployments that run it: docs/guides/verification.md says
 	// why.
 	kept := r.unready(t, key, v1alpha1.ReasonNotFound)
 	if kept.Status.Artifact == nil || conditions.GetReason(kept, v1alpha1.SourceVerifiedCondition) != v1alpha1.ReasonTrustChanged {

@@ -16,7 +16,7 @@ import (
 // schema is the schema of a field.
 type schema = apiextensionsv1.JSONSchemaProps
 
-// elsewhere are fields whose own fields are on another page, by their path, with a link to it.
+// elsewhere are fields with a type that another page describes, by their path, with a link to it.
 var elsewhere = map[string]map[string]string{
 	"BundleDeployment": {"spec.source": "Its fields: [BundleSource](bundlesource.md#spec)."},
 }

@@ -138,7 +138,7 @@ func TestAdoptShows(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	// Pods would restart, so nothing is changed although --yes was given.
-	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "Nothing is taken over, for Pods would restart")
+	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "Nothing was adopted, because Pods would restart")
 	after := deployment.DeepCopy()
 	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(deployment), after); err != nil || after.GetGeneration() != 1 || after.GetAnnotations()[v1alpha1.OrphanedAnnotation] != "" || after.GetLabels()["argocd.argoproj.io/instance"] == "" {
 		t.Errorf("the Deployment changed: %v %v", err, after)
@@ -188,7 +188,7 @@ func TestAdoptReleases(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	c := newAdoption(t)
 	other := c.put("satchel/elsewhere/other", "ConfigMap/settings", labelled(v1alpha1.DeploymentLabel, "other", v1alpha1.NamespaceLabel, "elsewhere"))
-	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "in the way", "belongs to BundleDeployment elsewhere/other", "Nothing is taken over")
+	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "conflict", "belongs to BundleDeployment elsewhere/other", "Nothing was adopted")
 	after := other.DeepCopy()
 	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(other), after); err != nil || after.GetResourceVersion() != other.GetResourceVersion() {
 		t.Errorf("the object changed: %v", err)
@@ -248,7 +248,7 @@ func TestFormerOfTrackingID(t *testing.T) {
 	}
 	twice := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"argocd.argoproj.io/instance": "shop"},
 		Annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:/Service:web/shop"}}}
-	if owners := adopt.FormerOwners([]adopt.AdoptedObject{{Action: adopt.TakenOver, Live: twice}}, "web"); len(owners) != 1 || owners[0].String() != "Argo CD application shop" {
+	if owners := adopt.FormerOwners([]adopt.AdoptedObject{{Action: adopt.Adopted, Live: twice}}, "web"); len(owners) != 1 || owners[0].String() != "Argo CD application shop" {
 		t.Errorf("got %+v", owners)
 	}
 }
@@ -276,7 +276,7 @@ func TestAdoptWaits(t *testing.T) {
 // TestFormerNamed checks that an owner of --former is treated like a found one, without duplicates.
 func TestFormerNamed(t *testing.T) {
 	named := adopt.FormerNamed("csv/web.v1", "apps")
-	found := []adopt.AdoptedObject{{Action: adopt.TakenOver, Live: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+	found := []adopt.AdoptedObject{{Action: adopt.Adopted, Live: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "apps", Labels: map[string]string{"olm.owner": "web.v1", "olm.owner.kind": adopt.CSVKind, "olm.owner.namespace": "apps"}}}}}
 	owners := adopt.FormerOwners(found, "apps", named...)
 	if len(owners) != 1 || owners[0].String() != "ClusterServiceVersion apps/web.v1" || !owners[0].Removable() {

@@ -150,7 +150,7 @@ func (f fields) decode(key string, into any) bool {
 // rest notes the fields that are left, which are unknown. Empty mappings are ignored.
 func (f fields) rest() {
 	for _, path := range leaves(f.path, f.left) {
-		f.of.note("%s is not known here, and has no effect", path)
+		f.of.note("%s is unknown, and has no effect", path)
 	}
 }
 

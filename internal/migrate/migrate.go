@@ -29,7 +29,7 @@ type Item struct {
 	Notes []string
 	// RBAC are the arguments of the rbac command for the ServiceAccount; nil if it needs no permissions.
 	RBAC *RBAC
-	// Adopts tells that what is installed is to be taken over.
+	// Adopts tells that the installed objects are to be adopted.
 	Adopts bool
 }
 

@@ -47,10 +47,10 @@ func (r *reading) channel() (manual bool) {
 	switch approval := r.spec.text("installPlanApproval"); approval {
 	case "", "Automatic":
 	case "Manual":
-		r.note("installPlanApproval: Manual is spec.approval here: each plan waits for a BundleApproval, the one that takes over what runs, too")
+		r.note("installPlanApproval: Manual becomes spec.approval: each plan waits for a BundleApproval, also the one that adopts the installed objects")
 		return true
 	default:
-		r.note("spec.installPlanApproval %s is not known here, and has no effect", quoted(approval))
+		r.note("spec.installPlanApproval %s is unknown, and has no effect", quoted(approval))
 	}
 	return false
 }
@@ -72,7 +72,7 @@ func (in *input) operatorGroup(r *reading) group {
 	}
 	switch len(found) {
 	case 0:
-		r.note("without the OperatorGroup of its namespace it is not known what the operator watches: it is taken to be all namespaces, " +
+		r.note("without the OperatorGroup of its namespace it is unknown which namespaces the operator watches: all namespaces are assumed, " +
 			"or the only choice that the bundle leaves; set spec.registryV1.watchNamespaces otherwise")
 		return group{}
 	case 1:
@@ -93,7 +93,7 @@ func (r *reading) readGroup(m manifest.Manifest) group {
 			r.refuse(ruleMissing, fmt.Sprintf("the OperatorGroup %s chooses namespaces by their labels, and does not say which those are", g.name),
 				"read it from the cluster, with its status")
 		} else {
-			r.note("the OperatorGroup chooses namespaces by their labels, which has no counterpart: they are those of today")
+			r.note("the OperatorGroup selects namespaces by labels, which has no counterpart: the namespaces that it selects now are listed")
 		}
 	}
 	delete(spec.left, "selector")
@@ -163,7 +163,7 @@ func (r *reading) keepPods(options *v1alpha1.RegistryV1Options, g group, version
 		}
 		r.checkVersion(*version)
 	} else {
-		r.note("without its ClusterServiceVersion it is not known which annotations OLM gave to the Pods: satchel adopt --dry-run shows whether they would restart")
+		r.note("without its ClusterServiceVersion it is unknown which annotations OLM set on the Pods: satchel adopt --dry-run shows whether they would restart")
 	}
 	if len(annotations) == 0 {
 		return
@@ -179,7 +179,7 @@ func (r *reading) keepPods(options *v1alpha1.RegistryV1Options, g group, version
 		config.Annotations[key] = value
 	}
 	options.DeploymentConfig = encoded(config)
-	r.note("operatorConditions and the annotations of deploymentConfig are as OLM set them, so that no Pod restarts; with the next upgrade they can go")
+	r.note("operatorConditions and the annotations of deploymentConfig are as OLM set them, so that no Pod restarts; remove them with the next upgrade")
 }
 
 // checkVersion notes the parts of a ClusterServiceVersion that Satchel refuses or does not support.

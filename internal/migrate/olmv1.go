@@ -15,7 +15,7 @@ func migrateExtension(in *input, r *reading) {
 	install := firstOf(r.spec.text("namespace"), r.spec.text("installNamespace"))
 	account := r.spec.sub("serviceAccount").text("name")
 	if account != "" {
-		r.note("the ServiceAccount %s stays; the rbac command prints the permissions that Satchel needs", account)
+		r.note("the ServiceAccount %s is kept; the rbac command prints the permissions that Satchel needs", account)
 	}
 	d := r.deployment(install, account)
 	d.Spec.Format = v1alpha1.FormatRegistryV1
@@ -124,7 +124,7 @@ func (r *reading) crdSafety(d *v1alpha1.BundleDeployment, places ...fields) {
 		if policy := safety.text("policy"); policy == "Disabled" {
 			off = true
 		} else if policy != "" && policy != "Enabled" {
-			r.note("%s %s is not known here, and has no effect", safety.at("policy"), quoted(policy))
+			r.note("%s %s is unknown, and has no effect", safety.at("policy"), quoted(policy))
 		}
 	}
 	if off {
@@ -154,7 +154,7 @@ func (r *reading) extensionConfig(d *v1alpha1.BundleDeployment) {
 func (r *reading) catalog() {
 	source := r.spec.sub("source")
 	if kind := source.text("sourceType"); kind != "" && kind != "Catalog" {
-		r.note("%s %s is not known here, and has no effect", source.at("sourceType"), quoted(kind))
+		r.note("%s %s is unknown, and has no effect", source.at("sourceType"), quoted(kind))
 	}
 	catalog := source.sub("catalog")
 	if r.spec.has("packageName") { // the first shape
@@ -175,7 +175,7 @@ func (r *reading) catalog() {
 	r.note("upgrades of the package %s%s from catalogs have no counterpart: an upgrade is another image in spec.source, "+
 		"or image.semver where the tags of the repository are versions", quoted(name), wanted)
 	if policy := catalog.text("upgradeConstraintPolicy"); policy != "" {
-		r.note("%s %s has no counterpart: what is written is installed", catalog.at("upgradeConstraintPolicy"), quoted(policy))
+		r.note("%s %s has no counterpart: the image in the manifest is installed", catalog.at("upgradeConstraintPolicy"), quoted(policy))
 	}
 	if len(catalog.sub("selector").left) > 0 {
 		r.note("%s has no counterpart: there are no catalogs", catalog.at("selector"))

@@ -65,7 +65,7 @@ func migrateRukPakBundle(in *input, r *reading) {
 	source.Spec.Immutable = true
 	switch format, known := classes[class]; {
 	case known:
-		r.note("its format, %s, is that of the BundleDeployment that names it in spec.sourceRef", format)
+		r.note("set its format, %s, in the BundleDeployment that refers to it by spec.sourceRef", format)
 	case class != "":
 		r.note("spec.provisionerClassName %s has no counterpart", quoted(class))
 	}
@@ -124,7 +124,7 @@ func (r *reading) config(d *v1alpha1.BundleDeployment) {
 	}
 	if d.Spec.RegistryV1 != nil && (d.Spec.Format == v1alpha1.FormatPlainV0 || d.Spec.Format == v1alpha1.FormatHelm) {
 		d.Spec.RegistryV1 = nil
-		r.note("watchNamespace, watchNamespaces and deploymentConfig in spec.config are for operators' bundles and mean nothing for the format %s; they are left out", d.Spec.Format)
+		r.note("watchNamespace, watchNamespaces and deploymentConfig in spec.config are for bundles of operators and have no effect for the format %s; they are omitted", d.Spec.Format)
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *reading) chartValues(d *v1alpha1.BundleDeployment, config fields) {
 		return
 	}
 	d.Spec.Helm = &v1alpha1.HelmOptions{Values: &apiextensionsv1.JSON{Raw: encoded}}
-	r.note("passwords and keys among the values belong into a Secret, which spec.helm.valuesFrom names")
+	r.note("put passwords and keys among the values into a Secret, and name it in spec.helm.valuesFrom")
 }
 
 // rukpakSource reads a source: the member that its type names.
@@ -173,7 +173,7 @@ func (in *input) rukpakSource(r *reading, of fields) *v1alpha1.BundleSourceSpec 
 	if image := in.image(r.Manifest); image != "" {
 		source.sub(sourceMembers[kind])
 		delete(of.left, "source")
-		r.note("the source is the image that was given, instead of the source of the type %s", quoted(kind))
+		r.note("the source is the image of --image, instead of the source of the type %s", quoted(kind))
 		return pinned(image)
 	}
 	resolved := r.resolved(in)
@@ -233,7 +233,7 @@ func rukpakImage(r *reading, source, resolved fields) []v1alpha1.Source {
 		r.refuse(ruleMissing, image.at("ref")+" is missing", "add the image")
 	}
 	if digest := resolved.sub("image").text("ref"); strings.Contains(digest, "@sha256:") && digest != made.Ref {
-		r.note("%s is what runs: RukPak resolved it once, to %s; to follow the tag, write it instead", quoted(made.Ref), digest)
+		r.note("%s is installed: RukPak resolved the tag once, to %s; to follow the tag, write it instead", quoted(made.Ref), digest)
 		made.Ref = digest
 	} else if made.Ref != "" && !strings.Contains(made.Ref, "@") {
 		r.note("RukPak resolved the tag of %s once, Satchel does so again every spec.source.interval: write the digest to stay with it", quoted(made.Ref))
@@ -257,7 +257,7 @@ func rukpakGit(r *reading, source, resolved fields) []v1alpha1.Source {
 	ref := git.sub("ref")
 	made.Ref = &v1alpha1.GitRef{Branch: ref.text("branch"), Tag: ref.text("tag"), Commit: ref.text("commit")}
 	if commit := resolved.sub("git").sub("ref").text("commit"); len(commit) == 40 && commit != made.Ref.Commit {
-		r.note("commit %s is what runs: RukPak resolved %s once; to follow it, write it instead", commit,
+		r.note("commit %s is installed: RukPak resolved %s once; to follow it, write it instead", commit,
 			quoted(firstOf(made.Ref.Branch, made.Ref.Tag, "the default branch")))
 		made.Ref = &v1alpha1.GitRef{Commit: commit}
 	} else if made.Ref.Commit == "" {
@@ -285,7 +285,7 @@ func rukpakHTTP(r *reading, source, _ fields) []v1alpha1.Source {
 func (r *reading) auth(of fields, what string) *v1alpha1.LocalReference {
 	auth := of.sub("auth")
 	if auth.flag("insecureSkipVerify") {
-		r.note("%s has no counterpart: certificates are always verified; give the server's authority as ca.crt in the Secret", auth.at("insecureSkipVerify"))
+		r.note("%s has no counterpart: certificates are always verified; put the certificate authority of the server into the Secret, as ca.crt", auth.at("insecureSkipVerify"))
 	}
 	return r.secret(auth.sub("secret").text("name"), what)
 }
@@ -336,7 +336,7 @@ var unknownDigest = "sha256:" + strings.Repeat("0", 64)
 func rukpakUpload(r *reading, source, _ fields) []v1alpha1.Source {
 	source.sub("upload")
 	name := r.Object.GetName()
-	r.note("the content was uploaded from a disk, and RukPak does not record which it is: the digest of zeros stands for it. satchel run -f FILE FOLDER "+
+	r.note("the content was uploaded from a disk, and RukPak does not record it: the digest of zeros is a placeholder. satchel run -f FILE FOLDER "+
 		"uploads the folder, and writes the BundleDeployment of FILE with its digest; or push the folder as an image, and add --image %s=IMAGE", name)
 	return []v1alpha1.Source{{Upload: &v1alpha1.UploadSource{Digest: unknownDigest}}}
 }

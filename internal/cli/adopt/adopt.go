@@ -37,37 +37,37 @@ type adoptOptions struct {
 
 // adoptHelp is the help of the command adopt.
 const adoptHelp = `A BundleDeployment does not change objects of another owner: where objects of its bundle exist already, its plan is
-refused. This command takes them over. It reads the bundle as the controller does, and shows which objects exist, their
-owners (OLM, RukPak, Helm, Flux, Argo CD, or none), which workloads would restart and why, and which objects the former
-owner has that are not in the bundle. If the source is not fetched yet, the command waits first. Once you confirm, it
-then, in this order,
+refused. This command adopts them. It reads the bundle as the controller does, and shows which objects exist, their
+owners (OLM, RukPak, Helm, Flux, Argo CD, or none), which workloads would restart and why, and which objects of the former
+owner are not in the bundle. If the source is not fetched yet, the command waits for it first. When you confirm, it does
+the following, in this order:
 
-    1. with --delete-former: deletes the Subscription, so that OLM installs nothing again
+    1. with --delete-former: deletes the Subscription, so that OLM does not install the operator again
     2. releases each object: removes owner references, labels, annotations and finalizers of the former owner, and sets
-       the annotation satchel.dev/orphaned, in one write that fails if the object changed; only these objects become
-       adoptable
+       the annotation satchel.dev/orphaned, in one write that fails if the object changed; the controller adopts only
+       objects with this annotation
     3. with --delete-former: deletes the ClusterServiceVersion, ClusterExtension or BundleDeployment of RukPak, or the
-       Secrets of the Helm release, without the objects that it owns
+       Secrets of the Helm release, and orphans the objects that it owns
     4. requests a reconcile: the controller adopts the objects, impersonating the deployment's ServiceAccount
     5. with --delete-leftovers: deletes the former owner's objects that are not in the bundle, apart from
        CustomResourceDefinitions, once the deployment is Ready
 
 It is safe to interrupt the command up to step 4: released objects keep running, and the next run continues. Released
 objects no longer name their former owner, so --former has to name it for --delete-former and --delete-leftovers. As long
-as a former owner exists it may take the objects back; without --delete-former the command says how to remove it.
-Objects of another BundleDeployment are never taken over. A Pod restarts only where the bundle's template differs from
-the running one; then --allow-restarts is needed.
+as a former owner exists it may adopt the objects again; without --delete-former the command prints how to remove it.
+Objects of another BundleDeployment are never adopted. A Pod restarts only if the bundle's template differs from the
+running one; this needs --allow-restarts.
 
-For a Helm release, --export prints the BundleDeployment to begin with: with the name of the release, the version of its
-chart and the values that its user gave. Where these look like secrets, or with --values-secret, they are in a Secret
-beside it. A release does not record where its chart came from: --helm-repository, --image or --git says so.
+For a Helm release, --export prints a BundleDeployment with the name of the release, the version of its chart and the
+values that its user set. If these look like secrets, or with --values-secret, they are printed as a Secret. A release
+does not record where its chart came from: give it with --helm-repository, --image or --git.
 
 You need permission to get and patch the objects; the deployment's ServiceAccount needs what the rbac command prints.
 
 Exit codes:
 
-    0    taken over, or with --dry-run: nothing is in the way
-    1    something is in the way, it was declined, or the deployment is not Ready
+    0    adopted, or with --dry-run: no conflict
+    1    a conflict, Pods would restart, it was declined, or the deployment is not Ready
     2    failed: wrong use, not found, no access, a refused bundle
     130  interrupted by Ctrl-C`
 
@@ -77,7 +77,7 @@ func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "adopt [deployment] NAME",
 		GroupID: kit.GroupOperate,
-		Short:   "Take over what runs already, without a restart",
+		Short:   "Adopt objects that another tool installed, without a restart",
 		Long:    adoptHelp,
 		Example: a.Example(`
 # Show what would be adopted
@@ -86,7 +86,7 @@ satchel adopt my-operator -n operators --dry-run
 # Write the BundleDeployment of a Helm release
 satchel adopt ingress -n shop --export --helm-repository https://charts.example.org/stable > ingress.yaml
 
-# Take it over from the Operator Lifecycle Manager, and clean up
+# Adopt an operator of the Operator Lifecycle Manager, and clean up
 satchel adopt my-operator -n operators --delete-former --delete-leftovers`),
 		ValidArgsFunction: a.CompleteOne(kit.Deployments),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,9 +114,9 @@ func adoptFlags(a *kit.App, cmd *cobra.Command, o *adoptOptions) {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "Show what would happen, and change nothing.")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask.")
 	flags.StringVar(&o.former, "former", "", "Former owner of objects that no longer name it: csv/NAME, clusterextension/NAME, rukpak/NAME or helm/NAME.")
-	flags.BoolVar(&o.deleteFormer, "delete-former", false, "Delete the former owner, without what it owned.")
+	flags.BoolVar(&o.deleteFormer, "delete-former", false, "Delete the former owner, and orphan the objects that it owns.")
 	flags.BoolVar(&o.deleteLeftovers, "delete-leftovers", false, "Delete the former owner's objects that are not in the bundle, once the deployment is Ready.")
-	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Take over even where Pods restart.")
+	flags.BoolVar(&o.allowRestarts, "allow-restarts", false, "Adopt the objects even if Pods restart.")
 	o.exporting.flags(cmd)
 	bundle.LimitFlags(cmd, &o.limits)
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait until the source is fetched, and then until the deployment is Ready.")
@@ -141,7 +141,7 @@ func checkAdopt(a *kit.App, cmd *cobra.Command, o adoptOptions, t kit.Target) er
 	return o.exporting.check(cmd, o.former, t)
 }
 
-// adopt shows what would be taken over, asks, and takes it over.
+// adopt shows which objects would be adopted, asks, and adopts them.
 func adopt(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -171,12 +171,12 @@ func adopt(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error 
 		return err
 	}
 	switch {
-	case len(found.with(inTheWay)) > 0:
+	case len(found.with(conflicting)) > 0:
 		return kit.ErrNo
 	case o.dryRun:
 		return nil
 	case len(found.Restarts) > 0 && !o.allowRestarts:
-		fmt.Fprintln(a.Streams.ErrOut, "Nothing is taken over, for Pods would restart: adjust spec.registryV1 so that the templates are equal, or add --allow-restarts.")
+		fmt.Fprintln(a.Streams.ErrOut, "Nothing was adopted, because Pods would restart: adjust spec.registryV1 so that the templates are equal, or add --allow-restarts.")
 		return kit.ErrNo
 	}
 	if agreed, err := agreed(ctx, a, o, found); err != nil {
@@ -186,7 +186,7 @@ func adopt(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error 
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, o.timeout, kit.ErrTooLong)
 	defer cancel()
-	return w.takeOver(waiting, o, t, found)
+	return w.adoptObjects(waiting, o, t, found)
 }
 
 // adoptable reads the deployment, and refuses one that could not adopt anything.
@@ -204,17 +204,17 @@ func adoptable(ctx context.Context, c *kit.Cluster, t kit.Target) (*v1alpha1.Bun
 	case d.Spec.Suspend:
 		return nil, fmt.Errorf("the %s %q is suspended, so it would not adopt the released objects: set spec.suspend to false first", t.Kind.Name, t.Name)
 	case d.Spec.KubeConfig != nil:
-		return nil, fmt.Errorf("the %s %q installs on another cluster, which this command does not reach: set spec.collisionProtection to None for the time of the take-over", t.Kind.Name, t.Name)
+		return nil, fmt.Errorf("the %s %q installs on another cluster, which this command does not reach: set spec.collisionProtection to None until the objects are adopted", t.Kind.Name, t.Name)
 	}
 	return d, nil
 }
 
 // agreed asks on the terminal.
 func agreed(ctx context.Context, a *kit.App, o adoptOptions, found Adoption) (bool, error) {
-	if o.yes || len(found.with(TakenOver)) == 0 && !o.deleteFormer && !o.deleteLeftovers {
+	if o.yes || len(found.with(Adopted)) == 0 && !o.deleteFormer && !o.deleteLeftovers {
 		return true, nil
 	}
-	fmt.Fprintf(a.Streams.ErrOut, "Take over %s? [y/N] ", view.Plural(len(found.with(TakenOver)), "object"))
+	fmt.Fprintf(a.Streams.ErrOut, "Adopt %s? [y/N] ", view.Plural(len(found.with(Adopted)), "object"))
 	answers := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.Streams.In).ReadString('\n')
@@ -229,9 +229,10 @@ func agreed(ctx context.Context, a *kit.App, o adoptOptions, found Adoption) (bo
 	}
 }
 
-// takeOver hands the objects over, in an order in which each object has an owner as long as possible.
-func (w *adopter) takeOver(ctx context.Context, o adoptOptions, t kit.Target, found Adoption) error {
-	objects := found.with(TakenOver)
+// adoptObjects releases the objects and has the controller adopt them, in an order in which each object has an owner as long
+// as possible.
+func (w *adopter) adoptObjects(ctx context.Context, o adoptOptions, t kit.Target, found Adoption) error {
+	objects := found.with(Adopted)
 	if o.deleteFormer {
 		if err := w.stopUpgrades(ctx, found.Former); err != nil {
 			return err
@@ -260,14 +261,14 @@ func (w *adopter) takeOver(ctx context.Context, o adoptOptions, t kit.Target, fo
 	return nil
 }
 
-// deleteFormer deletes the former owners. Before, it releases again the objects that they have taken back meanwhile.
+// deleteFormer deletes the former owners. Before, it releases again the objects that they have adopted meanwhile.
 func (w *adopter) deleteFormer(ctx context.Context, found Adoption) error {
 	for _, owner := range found.Former {
 		if !owner.Removable() {
 			fmt.Fprintf(w.app.Streams.ErrOut, "%s is not deleted automatically, remove it yourself: %s\n", view.Inline(owner.String()), view.Inline(owner.Removal))
 			continue
 		}
-		again, err := w.taken(ctx, found.with(TakenOver))
+		again, err := w.adoptedAgain(ctx, found.with(Adopted))
 		if err != nil {
 			return err
 		}
@@ -283,19 +284,19 @@ func (w *adopter) deleteFormer(ctx context.Context, found Adoption) error {
 	return nil
 }
 
-// confirmed checks that the former owners have not taken any object back.
+// confirmed checks that the former owners have not adopted any object again.
 func (w *adopter) confirmed(ctx context.Context, objects []AdoptedObject) error {
-	again, err := w.taken(ctx, objects)
+	again, err := w.adoptedAgain(ctx, objects)
 	if err != nil {
 		return err
 	}
 	if len(again) > 0 {
 		for _, object := range again {
-			fmt.Fprintf(w.app.Streams.Out, "%s: taken back by its former owner\n", view.Inline(object.ID))
+			fmt.Fprintf(w.app.Streams.Out, "%s: adopted again by its former owner\n", view.Inline(object.ID))
 		}
-		fmt.Fprintln(w.app.Streams.ErrOut, "A former owner still manages these objects: remove it, with --delete-former or as said above, and adopt them again.")
+		fmt.Fprintln(w.app.Streams.ErrOut, "A former owner still manages these objects: remove it, with --delete-former or as printed above, and run this command again.")
 		return kit.ErrNo
 	}
-	fmt.Fprintf(w.app.Streams.Out, "%s taken over.\n", view.Plural(len(objects), "object"))
+	fmt.Fprintf(w.app.Streams.Out, "%s adopted.\n", view.Plural(len(objects), "object"))
 	return nil
 }

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt has the command adopt: a deployment takes over objects that another tool installed.
+// Package adopt has the command adopt: a deployment adopts objects that another tool installed.
 package adopt

@@ -47,7 +47,7 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.git, "git", "", "With --export: URL of the Git repository that has the chart.")
 	flags.StringVar(&o.branch, "branch", "main", "With --git: branch of the repository.")
 	flags.StringVar(&o.folder, "directory", "", "With --git: folder of the chart.")
-	flags.StringVar(&o.account, "service-account", "installer", "With --export: ServiceAccount that installs the bundle.")
+	flags.StringVar(&o.account, "service-account", "installer", "With --export: ServiceAccount that the controller impersonates.")
 	flags.BoolVar(&o.valuesSecret, "values-secret", false, "With --export: put the values into a Secret, as is done where they look like secrets.")
 }
 
@@ -128,7 +128,7 @@ func export(ctx context.Context, a *kit.App, o adoptOptions, t kit.Target) error
 		return err
 	}
 	a.Note(notes)
-	fmt.Fprintf(a.Streams.ErrOut, "The Helm release %s/%s is untouched. Next: create the ServiceAccount %s (see the command rbac), apply this, and take the objects over:\n"+
+	fmt.Fprintf(a.Streams.ErrOut, "The Helm release %s/%s was not changed. Next: create the ServiceAccount %s (see the command rbac), apply this, and adopt the objects:\n"+
 		"  %s adopt %s -n %s%s --dry-run\n", c.Namespace, view.Inline(release.Name), view.Inline(o.exporting.account), a.Name, t.Name, c.Namespace, formerFlag(o.former))
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// Former is a former owner of objects that are taken over: an object of the cluster, or a Helm release.
+// Former is a former owner of objects that are adopted: an object of the cluster, or a Helm release.
 type Former struct {
 	Kind      string    `json:"kind"`
 	Group     string    `json:"group,omitempty"`
@@ -118,7 +118,7 @@ var formerWords = map[string]Former{
 // IsFormer tells whether a text names one owner as KIND/NAME.
 func IsFormer(text string) bool { return len(FormerNamed(text, "")) == 1 }
 
-// FormerNamed is the former owner that the user named, if he did.
+// FormerNamed is the former owner that the user named, if any.
 func FormerNamed(text, namespace string) []Former {
 	word, name, _ := strings.Cut(text, "/")
 	owner, found := formerWords[strings.ToLower(word)]
@@ -132,14 +132,14 @@ func FormerNamed(text, namespace string) []Former {
 	return []Former{owner}
 }
 
-// FormerOwners are those of all objects that are taken over, and those who are named, each once, sorted.
+// FormerOwners are those of all objects that are adopted, and those that are named, each once, sorted.
 func FormerOwners(objects []AdoptedObject, namespace string, named ...Former) []Former {
 	byName := map[string]Former{}
 	for _, owner := range named {
 		byName[owner.String()] = owner
 	}
 	for _, o := range objects {
-		if o.Action != TakenOver {
+		if o.Action != Adopted {
 			continue
 		}
 		for _, owner := range FormersOf(o.Live) {
@@ -182,9 +182,9 @@ func (f Former) RemovalText() string {
 	case f.Kind == ReleaseKind:
 		return fmt.Sprintf("kubectl delete secret%s -l owner=helm,name=%s", in, name)
 	case f.Group == "helm.toolkit.fluxcd.io":
-		return fmt.Sprintf("take it out of Git, with: flux suspend helmrelease %s%s; kubectl delete helmrelease %s%s", name, in, name, in)
+		return fmt.Sprintf("remove it from Git, then: flux suspend helmrelease %s%s; kubectl delete helmrelease %s%s", name, in, name, in)
 	case f.Group == "kustomize.toolkit.fluxcd.io":
-		return fmt.Sprintf("take it, or what is taken over, out of Git, with spec.prune: false; or flux suspend kustomization %s%s, then delete it", name, in)
+		return fmt.Sprintf("set spec.prune: false, then remove it, or the adopted objects, from Git; or flux suspend kustomization %s%s, then delete it", name, in)
 	case f.Kind == applicationKind && f.Namespace != "":
 		return fmt.Sprintf("argocd app delete %s --cascade=false", view.ShellWord(f.Namespace+"/"+f.Name))
 	case f.Kind == applicationKind:

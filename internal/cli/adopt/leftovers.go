@@ -82,7 +82,7 @@ func (w *adopter) leftovers(ctx context.Context, found Adoption) ([]leftover, []
 	if len(unknown) == 0 {
 		return left, nil
 	}
-	return left, []string{"objects of these kinds may be left over, which is unknown because you may not list them: " + strings.Join(unknown, ", ")}
+	return left, []string{"the former owner may have more objects, of kinds that you lack permission to list: " + strings.Join(unknown, ", ")}
 }
 
 // listEach lists the metadata of a kind: in some namespaces, or in the cluster. A kind that is not served has no objects.
@@ -139,7 +139,7 @@ func (w *adopter) deleteLeftovers(ctx context.Context, left []leftover) error {
 		uid := l.live.UID
 		err := w.any.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting %s, which is left over: %w", l.ID, err)
+			return fmt.Errorf("deleting %s of the former owner: %w", l.ID, err)
 		}
 		fmt.Fprintf(w.app.Streams.Out, "%s: deleted\n", view.Inline(l.ID))
 	}

@@ -26,13 +26,13 @@ import (
 
 // What adopt does with an object of the bundle.
 const (
-	TakenOver = "take over" // it has another owner or none: it is released, and then adopted
-	created   = "create"    // it does not exist
-	kept      = "keep"      // the deployment owns it already
-	inTheWay  = "in the way"
+	Adopted     = "adopt"    // it has another owner or none: it is released, and then adopted
+	created     = "create"   // it does not exist
+	kept        = "keep"     // the deployment owns it already
+	conflicting = "conflict" // another BundleDeployment owns it
 )
 
-// Adoption is what a deployment would take over, and what would be left.
+// Adoption is what a deployment would adopt, and which objects of the former owners would be left.
 type Adoption struct {
 	Deployment string          `json:"deployment"`
 	Objects    []AdoptedObject `json:"objects"`
@@ -64,7 +64,7 @@ type adopter struct {
 	app    *kit.App
 	owner  inventory.Owner
 	object *v1alpha1.BundleDeployment
-	former []Former // whom the user named
+	former []Former // those that the user named
 }
 
 func newAdopter(a *kit.App, c *kit.Cluster, d *v1alpha1.BundleDeployment) (*adopter, error) {
@@ -89,16 +89,16 @@ func (w *adopter) look(ctx context.Context, result convert.Result) (Adoption, er
 		if err != nil {
 			return found, err
 		}
-		if one.Action == TakenOver {
+		if one.Action == Adopted {
 			if again, err := w.wouldRestart(ctx, object); err != nil {
-				found.Notes = append(found.Notes, fmt.Sprintf("whether %s restarts is not known: %v", one.ID, err))
+				found.Notes = append(found.Notes, fmt.Sprintf("cannot determine whether %s restarts: %v", one.ID, err))
 			} else if len(again.Because) > 0 {
 				found.Restarts = append(found.Restarts, again)
 			}
 		}
 		found.Objects = append(found.Objects, one)
 	}
-	for _, hook := range result.Hooks { // what is left of the last run would be in the way of the next one
+	for _, hook := range result.Hooks { // an object of the last run would be a conflict for the next one
 		one, err := w.lookAt(ctx, hook.Object)
 		if err != nil {
 			return found, err
@@ -164,9 +164,9 @@ func (w *adopter) lookAt(ctx context.Context, object *unstructured.Unstructured)
 	case ownership.Owned:
 		one.Action, one.Owner = kept, ""
 	case ownership.Foreign:
-		one.Action = inTheWay
+		one.Action = conflicting
 	default:
-		one.Action = TakenOver
+		one.Action = Adopted
 	}
 	return one, nil
 }

@@ -21,20 +21,20 @@ func isTerminalInput(in io.Reader) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// printAdoption writes what would be taken over.
+// printAdoption writes which objects would be adopted.
 func printAdoption(a *kit.App, o adoptOptions, found Adoption) error {
 	if o.output != printer.OutputText {
 		return printer.PrintValue(a.Streams.Out, o.output, found)
 	}
 	var out strings.Builder
 	s := printer.StyleFor(a.Streams.Out)
-	table := printer.Table{Headers: []string{"OBJECT", "WHAT HAPPENS", "NOW"}}
+	table := printer.Table{Headers: []string{"OBJECT", "ACTION", "CURRENT OWNER"}}
 	for _, object := range found.Objects {
 		if object.Action == kept {
 			continue
 		}
 		row := table.Add(object.ID, object.Action, object.Owner)
-		if object.Action == inTheWay {
+		if object.Action == conflicting {
 			row[1].Color = printer.Red
 		}
 	}
@@ -42,11 +42,11 @@ func printAdoption(a *kit.App, o adoptOptions, found Adoption) error {
 		out.WriteString(table.Render(s))
 	}
 	if own := len(found.with(kept)); own > 0 {
-		fmt.Fprintf(&out, "%s of the bundle: the deployment's already.\n", view.Plural(own, "object"))
+		fmt.Fprintf(&out, "%s of the bundle: owned by the deployment already.\n", view.Plural(own, "object"))
 	}
 	PrintRestarts(&out, found)
 	if len(found.Former) > 0 {
-		out.WriteString(s.Paint(printer.Bold, "\nFormer owners, and how to remove them without the objects that they own:") + "\n")
+		out.WriteString(s.Paint(printer.Bold, "\nFormer owners, and how to delete them and keep the objects that they own:") + "\n")
 		for _, owner := range found.Former {
 			out.WriteString("  " + view.Inline(owner.String()) + ": " + view.Inline(owner.Removal))
 			if owner.Removable() {
@@ -56,18 +56,18 @@ func printAdoption(a *kit.App, o adoptOptions, found Adoption) error {
 		}
 	}
 	if len(found.Leftovers) > 0 {
-		out.WriteString(s.Paint(printer.Bold, "\nLeft over, not in the bundle (--delete-leftovers deletes it):") + "\n")
+		out.WriteString(s.Paint(printer.Bold, "\nObjects of the former owners that are not in the bundle (--delete-leftovers deletes them):") + "\n")
 		for _, l := range found.Leftovers {
 			out.WriteString("  " + view.Inline(l.ID) + ", of " + view.Inline(l.Owner))
 			if !l.deletable() {
-				out.WriteString(" (stays: all resources of its kind would go with it)")
+				out.WriteString(" (kept: deleting it would delete all of its custom resources)")
 			}
 			out.WriteByte('\n')
 		}
 	}
-	if len(found.with(inTheWay)) > 0 {
-		out.WriteString("\nNothing is taken over: what is in the way belongs to another BundleDeployment, and two never share an object. Remove it from one of the two;\n" +
-			"if the other one is gone for good, take its labels off the object, and annotate it with satchel.dev/orphaned: \"true\".\n")
+	if len(found.with(conflicting)) > 0 {
+		out.WriteString("\nNothing was adopted: objects belong to another BundleDeployment, and two never share an object. Remove them from one of the two;\n" +
+			"if the other one does not exist any more, remove its labels from the objects, and annotate them with satchel.dev/orphaned: \"true\".\n")
 	}
 	if _, err := io.WriteString(a.Streams.Out, out.String()); err != nil {
 		return fmt.Errorf("writing the output: %w", err)
@@ -79,7 +79,7 @@ func printAdoption(a *kit.App, o adoptOptions, found Adoption) error {
 // PrintRestarts says which Pods are replaced.
 func PrintRestarts(out *strings.Builder, found Adoption) {
 	if len(found.Restarts) == 0 {
-		if len(found.with(TakenOver)) > 0 && len(found.Notes) == 0 {
+		if len(found.with(Adopted)) > 0 && len(found.Notes) == 0 {
 			out.WriteString("\nNo Pod restarts.\n")
 		}
 		return
@@ -99,7 +99,7 @@ func PrintRestarts(out *strings.Builder, found Adoption) {
 	if err != nil {
 		return // what was read as JSON can be written
 	}
-	out.WriteString("\nThis keeps of the running Pods what the bundle does not have, until the next upgrade:\n")
+	out.WriteString("\nThese options avoid the restart. Remove them with the next upgrade:\n")
 	for line := range strings.Lines(string(text)) {
 		out.WriteString("  " + line)
 	}

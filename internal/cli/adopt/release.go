@@ -44,10 +44,10 @@ func (w *adopter) release(ctx context.Context, o AdoptedObject) error {
 		case ownership.Owned:
 			return nil
 		case ownership.Foreign:
-			return fmt.Errorf("%s %s now, and is not taken over", o.ID, seen.Holder(w.owner))
+			return fmt.Errorf("%s %s now, and is not adopted", o.ID, seen.Holder(w.owner))
 		}
 		if live.UID != o.Live.UID {
-			return fmt.Errorf("%s was deleted and created again meanwhile: look at it with --dry-run", o.ID)
+			return fmt.Errorf("%s was deleted and created again in the meantime: run the command again with --dry-run", o.ID)
 		}
 		if err = w.patchReleased(ctx, live); !apierrors.IsConflict(err) {
 			break
@@ -88,7 +88,7 @@ func (w *adopter) stopUpgrades(ctx context.Context, owners []Former) error {
 			if err := client.IgnoreNotFound(w.any.Delete(ctx, &list.Items[i])); err != nil {
 				return fmt.Errorf("deleting the Subscription %s: %w", list.Items[i].GetName(), err)
 			}
-			fmt.Fprintf(w.app.Streams.Out, "Subscription %s/%s: deleted, so that nothing is installed again\n", owner.Namespace, view.Inline(list.Items[i].GetName()))
+			fmt.Fprintf(w.app.Streams.Out, "Subscription %s/%s: deleted, so that OLM does not install the operator again\n", owner.Namespace, view.Inline(list.Items[i].GetName()))
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func (w *adopter) stopUpgrades(ctx context.Context, owners []Former) error {
 // removeFormer deletes a former owner and orphans its dependents.
 func (w *adopter) removeFormer(ctx context.Context, owner Former) error {
 	if owner.Kind == ReleaseKind {
-		return w.forgetRelease(ctx, owner)
+		return w.deleteRelease(ctx, owner)
 	}
 	object := &metav1.PartialObjectMetadata{}
 	kind := schema.GroupKind{Group: owner.Group, Kind: owner.Kind}
@@ -112,7 +112,7 @@ func (w *adopter) removeFormer(ctx context.Context, owner Former) error {
 	}
 	uid := object.UID
 	if owner.uid != "" && owner.uid != uid {
-		return nil // the former owner is gone already; this is another object of its name
+		return nil // the former owner was deleted already; this is another object of its name
 	}
 	err = w.any.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	if client.IgnoreNotFound(err) != nil {
@@ -121,14 +121,14 @@ func (w *adopter) removeFormer(ctx context.Context, owner Former) error {
 	for {
 		err := w.any.Get(ctx, key, object)
 		if apierrors.IsNotFound(err) || err == nil && object.UID != uid {
-			fmt.Fprintf(w.app.Streams.Out, "%s: deleted, without what it owned\n", view.Inline(owner.String()))
+			fmt.Fprintf(w.app.Streams.Out, "%s: deleted, the objects that it owned were kept\n", view.Inline(owner.String()))
 			return nil
 		}
 		if err == nil {
 			err = kit.Pause(ctx, 200*time.Millisecond)
 		}
 		if err != nil {
-			return fmt.Errorf("waiting until %s is gone (finalizers: %s): %w", owner, strings.Join(object.Finalizers, ", "), err)
+			return fmt.Errorf("waiting until %s is deleted (finalizers: %s): %w", owner, strings.Join(object.Finalizers, ", "), err)
 		}
 	}
 }
@@ -140,8 +140,8 @@ func versionsOf(owner Former) []string {
 	return []string{owner.version}
 }
 
-// forgetRelease deletes the Secrets in which Helm remembers a release.
-func (w *adopter) forgetRelease(ctx context.Context, owner Former) error {
+// deleteRelease deletes the Secrets in which Helm stores a release.
+func (w *adopter) deleteRelease(ctx context.Context, owner Former) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "SecretList"})
 	if err := w.any.List(ctx, list, client.InNamespace(owner.Namespace), client.MatchingLabels{"owner": "helm", "name": owner.Name}); err != nil {
@@ -157,12 +157,12 @@ func (w *adopter) forgetRelease(ctx context.Context, owner Former) error {
 			return fmt.Errorf("deleting the Secret %s/%s of the %s: %w", secret.Namespace, secret.Name, owner, err)
 		}
 	}
-	fmt.Fprintf(w.app.Streams.Out, "%s: forgotten, without what it installed\n", view.Inline(owner.String()))
+	fmt.Fprintf(w.app.Streams.Out, "%s: its Secrets were deleted, the objects that it installed were kept\n", view.Inline(owner.String()))
 	return nil
 }
 
-// taken are the objects that a former owner has got hold of again.
-func (w *adopter) taken(ctx context.Context, objects []AdoptedObject) ([]AdoptedObject, error) {
+// adoptedAgain are the objects that a former owner owns again.
+func (w *adopter) adoptedAgain(ctx context.Context, objects []AdoptedObject) ([]AdoptedObject, error) {
 	var again []AdoptedObject
 	for _, o := range objects {
 		live := &metav1.PartialObjectMetadata{}

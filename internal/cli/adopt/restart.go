@@ -18,7 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// Restart is a workload that replaces its Pods when it is taken over.
+// Restart is a workload that replaces its Pods when it is adopted.
 type Restart struct {
 	ID      string   `json:"object"`
 	Because []string `json:"because"` // fields of the Pod template that change
@@ -50,7 +50,7 @@ func (w *adopter) wouldRestart(ctx context.Context, object *unstructured.Unstruc
 	desired.SetGenerateName("adopted-")
 	if err := w.any.Create(ctx, desired, client.DryRunAll); err != nil {
 		if apierrors.IsForbidden(err) {
-			return found, errors.New("you may not create such an object, not even by a dry run")
+			return found, errors.New("you lack permission to create such an object, which the dry run needs")
 		}
 		return found, err
 	}

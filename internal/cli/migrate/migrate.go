@@ -35,33 +35,32 @@ func Command(a *kit.App) *cobra.Command {
 		Use:     "migrate [FILE|FOLDER|-]...",
 		GroupID: kit.GroupOperate,
 		Short:   "Translate manifests of RukPak and OLM into Satchel's",
-		Long: `Reads what RukPak or the Operator Lifecycle Manager was told to install, from files, folders or standard input, or
-with --cluster from the cluster, and writes the BundleDeployments and BundleSources that say the same, as YAML. Known are
+		Long: `Reads manifests of RukPak and the Operator Lifecycle Manager from files, folders or standard input, or with --cluster
+from the cluster, and writes equivalent BundleDeployments and BundleSources as YAML. Supported are
 
     core.rukpak.io              BundleDeployment (v1alpha1, v1alpha2), Bundle (v1alpha1)
     operators.coreos.com        Subscription (v1alpha1), with the OperatorGroup, InstallPlan and ClusterServiceVersion
-                                that stand beside it
+                                that belong to it
     olm.operatorframework.io    ClusterExtension (v1, v1alpha1), with its revisions
 
 Comments say where each object comes from, what has no counterpart, and how its ServiceAccount gets its permissions.
-Nothing is dropped silently: unknown fields are named. Objects that cannot be translated are refused, with file and
-document, and then nothing is written. Nothing is installed, no bundle is fetched, and without --cluster only files are
-read.
+Unknown fields are named in a comment. If an object cannot be translated, it is reported with file and document, and
+nothing is written. Nothing is installed, no bundle is fetched, and without --cluster only files are read.
 
 Catalogs name bundles by package and channel, and Satchel by image. The installed image is in the InstallPlan of a
-Subscription and in the revisions and conditions of a ClusterExtension; --image names it where these are missing.
+Subscription and in the revisions and conditions of a ClusterExtension; give it with --image if these are missing.
 
-What is installed already is taken over, without a restart, by the adopt command.
+The command adopt adopts the objects that are installed already, without a restart.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`
-# What would this manifest be?
+# Translate a manifest
 satchel migrate subscription.yaml --image my-operator=quay.io/org/my-operator-bundle:v1.2.3
 
-# Everything that the Operator Lifecycle Manager runs in a namespace
+# Translate everything that the Operator Lifecycle Manager runs in a namespace
 satchel migrate --cluster -n operators > satchel.yaml
 
-# RukPak's objects have no namespaces, Satchel's do
+# Translate objects of RukPak, which have no namespaces
 kubectl get bundledeployments.core.rukpak.io -o yaml | satchel migrate - --install-namespace my-operator`),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
@@ -76,9 +75,9 @@ kubectl get bundledeployments.core.rukpak.io -o yaml | satchel migrate - --insta
 	a.OutputFlag(cmd, &o.output, printer.OutputYAML, printer.OutputJSON)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.images, "image", nil, "Image of the bundle of an object, as NAME=IMAGE or NAMESPACE/NAME=IMAGE; may be repeated.")
-	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "Install namespace of bundles that name none in the manifests.")
-	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that installs, where the manifests name none.")
-	flags.BoolVar(&o.cluster, "cluster", false, "Read the objects of the cluster: those of the namespace, and those of none.")
+	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "Install namespace of bundles for which the manifests name none.")
+	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that the controller impersonates, if the manifests name none.")
+	flags.BoolVar(&o.cluster, "cluster", false, "Read objects from the cluster: those of the namespace, and cluster-scoped ones.")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "With --cluster: read the objects of all namespaces.")
 	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
 	return cmd

@@ -52,7 +52,7 @@ func printMigration(a *kit.App, format printer.Output, result migrate.Result) er
 	if _, err := a.Streams.Out.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("writing the manifests: %w", err)
 	}
-	fmt.Fprintf(a.Streams.ErrOut, "Migrated %s. The comments hold %s: read them before you apply it.\n", view.Plural(made, "object"), view.Plural(notes, "note"))
+	fmt.Fprintf(a.Streams.ErrOut, "Migrated %s. The comments contain %s: read them before you apply the manifests.\n", view.Plural(made, "object"), view.Plural(notes, "note"))
 	return nil
 }
 
@@ -65,11 +65,11 @@ func comments(a *kit.App, item migrate.Item) []string {
 		lines = append(lines, strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")...)
 	}
 	if item.RBAC != nil {
-		lines = append(lines, "The ServiceAccount and its RBAC, which an administrator reads before applying them:",
+		lines = append(lines, "The ServiceAccount and its RBAC; review them before you apply them:",
 			"  "+rbacFor(a, *item.RBAC)+" | kubectl apply -f -")
 	}
 	if item.Adopts && item.RBAC != nil {
-		lines = append(lines, "Then, where it is installed already, show what would be taken over, and take it over:",
+		lines = append(lines, "Then, if it is installed already, adopt its objects; first show what would be adopted:",
 			fmt.Sprintf("  %s adopt %s -n %s --dry-run", a.Name, item.RBAC.Name, item.RBAC.Namespace))
 	}
 	return lines

@@ -452,7 +452,7 @@ type PlanStatus struct {
 	// Create is the number of objects to create.
 	Create int32 `json:"create"`
 
-	// Adopt is the number of objects of others to take over.
+	// Adopt is the number of existing objects to adopt.
 	// +optional
 	Adopt int32 `json:"adopt,omitempty"`
 

@@ -28,7 +28,7 @@ func printAdoption(a *kit.App, o adoptOptions, found Adoption) error {
 	}
 	var out strings.Builder
 	s := printer.StyleFor(a.Streams.Out)
-	table := printer.Table{Headers: []string{"OBJECT", "ACTION", "CURRENT OWNER"}}
+	table := printer.Table{Headers: []string{"OBJECT", "ACTION", "CURRENT STATE"}}
 	for _, object := range found.Objects {
 		if object.Action == kept {
 			continue

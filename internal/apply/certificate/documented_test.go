@@ -17,8 +17,8 @@ func TestLivesAreDocumented(t *testing.T) {
 	authority, serving, left := words[AuthorityLife]+" years", words[ServingLife]+" years", words[Succession]+" years"
 	for path, sentences := range map[string][]string{
 		"../../../docs/registryv1.md": {
-			"A serving certificate lives " + serving + " and is renewed after " + words[ServingLife/3*2] + " months",
-			"authority lives " + authority + " and gets a successor " + left + " before it ends",
+			"A serving certificate is valid for " + serving + " and renewed after " + words[ServingLife/3*2] + " months",
+			"authority is valid for " + authority + " and gets a successor " + left + " before it expires",
 		},
 		"../../../docs/adr/0006-self-signed-certificates.md": {
 			"An authority lives " + authority, "A serving certificate lives " + serving, strings.ToUpper(left[:1]) + left[1:] + " before it ends it gets a successor",

@@ -300,7 +300,8 @@ type SourceReference struct {
 
 // BundleDeploymentStatus is what the deployment controller last saw and did.
 type BundleDeploymentStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about.
+	// ObservedGeneration is the generation of the spec that this status is about; -1 before
+	// the first reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

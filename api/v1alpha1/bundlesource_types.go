@@ -528,7 +528,8 @@ type ArchiveVerification struct {
 
 // BundleSourceStatus is what the source controller last saw and published.
 type BundleSourceStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about.
+	// ObservedGeneration is the generation of the spec that this status is about; -1 before
+	// the first reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -595,7 +596,7 @@ type ResolvedSource struct {
 
 	// Validator is how an HTTP server names this version of the archive, or of the
 	// index of a Helm repository (its ETag or Last-Modified), by which the next poll
-	// learns that nothing changed.
+	// learns that nothing changed. It is empty while other content may have the same one.
 	// +optional
 	Validator string `json:"validator,omitempty"`
 

@@ -35,19 +35,18 @@ const (
 
 // ApprovalOptions say which plans wait for a BundleApproval.
 type ApprovalOptions struct {
-	// Mode Automatic, the default, carries every plan out. Manual carries none out before
-	// a BundleApproval of exactly its digest exists: the first one, those of new
-	// revisions, and those of changes of this spec. OnEscalation wants that for plans
-	// that give new permissions, change CustomResourceDefinitions, delete or adopt
-	// objects, contain new or changed objects of satchel.dev, admission webhooks or policies,
-	// APIServices or certificate requests, change labels of Namespaces that begin with
-	// satchel.dev/ or pod-security.kubernetes.io/, run Pods with more privileges or
-	// as another ServiceAccount, change deletionPolicy, or are carried out as another
-	// ServiceAccount or on another cluster than the last one. The applied revision is kept
-	// from drifting meanwhile. Leaving Manual or OnEscalation takes the permission to create
-	// bundleapprovals. In a namespace with the label satchel.dev/approval=required the first
-	// plan always waits, and Automatic holds only for the spec, the source and the inputs
-	// that were approved last.
+	// Mode says which plans wait until a BundleApproval of their digest exists. Automatic, the
+	// default: none. Manual: all, the first one and those of changes of this spec included.
+	// OnEscalation: plans that grant new permissions, change CustomResourceDefinitions, delete
+	// or adopt objects, contain new or changed objects of satchel.dev, admission webhooks or
+	// policies, APIServices or certificate requests, change labels of Namespaces that begin
+	// with satchel.dev/ or pod-security.kubernetes.io/, run Pods with more privileges or as
+	// another ServiceAccount, change deletionPolicy, or are carried out as another
+	// ServiceAccount or on another cluster than the last one. Drift of the applied revision is
+	// corrected in the meantime. To leave Manual or OnEscalation, a user needs permission to
+	// create bundleapprovals. In a namespace with the label satchel.dev/approval=required the
+	// first plan always waits, and Automatic holds only for the spec, the source and the
+	// inputs that were approved last.
 	// +optional
 	// +kubebuilder:default=Automatic
 	Mode ApprovalMode `json:"mode,omitempty"`
@@ -58,9 +57,9 @@ type ExecutedPlan struct {
 	// Plan is its digest, as status.plan.digest showed it before.
 	Plan string `json:"plan"`
 
-	// Key is the digest of all of it that does not depend on what was there before: the
-	// content, and what of this spec decides what is done with it. As long as it is the
-	// same, nothing has to be approved but further deletions.
+	// Key is the digest of the parts of the plan that do not depend on existing objects: the
+	// content, and the fields of this spec about its use. As long as it is the same, only
+	// further deletions need approval.
 	Key string `json:"key"`
 
 	// Terms is the digest of the part of Key that this spec and the cluster decide.
@@ -74,9 +73,9 @@ type ExecutedPlan struct {
 	// +optional
 	Approval string `json:"approval,omitempty"`
 
-	// Grounds is the digest of what the last plan was made of that a BundleApproval allowed: this
-	// spec, that of the source, and the Secrets and ConfigMaps that are named. Where the
-	// namespace demands approval, Automatic holds for these only.
+	// Grounds is the digest of the inputs of the last approved plan: this spec, that of the
+	// source, and the Secrets and ConfigMaps in them. In a namespace that requires approval,
+	// Automatic is valid for these only.
 	// +optional
 	Grounds string `json:"grounds,omitempty"`
 

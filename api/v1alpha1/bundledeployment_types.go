@@ -23,18 +23,18 @@ type BundleDeploymentSpec struct {
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty"`
 
-	// Path is the folder of the artifact that holds the bundle. If it is empty, that is
-	// its root, or the folder of a packaged chart and of other artifacts that contain one
-	// folder with a bundle and nothing else.
+	// Path is the folder of the artifact that contains the bundle. If it is empty, that is the
+	// root of the artifact, or its only folder, if the artifact contains nothing else and the
+	// folder contains a chart, a kustomization or an operator's bundle.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
 	Path string `json:"path,omitempty"`
 
-	// Format of the bundle: plain+v0 (a folder of manifests), registry+v1 (a
-	// bundle of the Operator Lifecycle Manager), helm (a chart) or kustomize (a
-	// kustomization; what it is based on has to be in the artifact, too). Detected if left out;
-	// where the content does not tell, the Converted condition says what was found.
+	// Format of the bundle: plain+v0 (a folder of manifests), registry+v1 (a bundle of the
+	// Operator Lifecycle Manager), helm (a chart) or kustomize (a kustomization; its bases
+	// have to be in the artifact, too). It is detected if left out; if the content is
+	// ambiguous, the condition Converted says what was found.
 	// +optional
 	Format Format `json:"format,omitempty"`
 
@@ -63,8 +63,8 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	ServiceAccountName ServiceAccountName `json:"serviceAccountName"`
 
-	// KubeConfig names another cluster to install on, by a kubeconfig in a Secret. The
-	// objects are in that cluster then, and this one only reads the source and the Secret.
+	// KubeConfig names another cluster to install on, by a kubeconfig in a Secret. The objects
+	// are installed there; the source and the Secret are on this cluster.
 	// +optional
 	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
 
@@ -111,10 +111,10 @@ type BundleDeploymentSpec struct {
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`
 
-	// CommonMetadata are labels and annotations that every object of the bundle gets.
-	// It and the fields down to imageRewrites adapt what the bundle of any format
-	// contains, in this order: patches, then namePrefix and nameSuffix, images,
-	// postBuild, commonMetadata, imageRewrites.
+	// CommonMetadata are labels and annotations that every object of the bundle gets. It and
+	// the fields down to imageRewrites change the objects of a bundle of any format, in this
+	// order: patches, then namePrefix and nameSuffix, images, postBuild, commonMetadata,
+	// imageRewrites.
 	// +optional
 	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
 
@@ -124,14 +124,15 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	Patches []Patch `json:"patches,omitempty"`
 
-	// NamePrefix is put before the names of the bundle's objects, and where they name
-	// one another. CustomResourceDefinitions, APIServices and Namespaces keep their names.
+	// NamePrefix is added at the beginning of the names of the bundle's objects, and of
+	// references between them. CustomResourceDefinitions, APIServices and Namespaces keep
+	// their names.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9][-a-z0-9.]*)?$')",message="must be the beginning of a name: lower-case letters, digits, '-' and '.', a letter or digit first"
 	NamePrefix string `json:"namePrefix,omitempty"`
 
-	// NameSuffix is put behind the names of the bundle's objects in the same way.
+	// NameSuffix is added at the end in the same way.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-z0-9.]*[a-z0-9])?$')",message="must be the end of a name: lower-case letters, digits, '-' and '.', a letter or digit last"
@@ -144,18 +145,17 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	Images []ImageOverride `json:"images,omitempty"`
 
-	// PostBuild replaces variables, such as ${region} or ${region:=eu}, in all strings of
-	// the bundle's objects. A variable without a value and without a default is an error.
-	// "$${region}" stands for ${region} itself, and the annotation
-	// kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute:
-	// disabled, leaves an object as it is. Nothing is replaced if left out.
+	// PostBuild replaces variables, such as ${region} or ${region:=eu}, in all strings of the
+	// bundle's objects. A variable without a value and without a default is an error.
+	// "$${region}" results in ${region}, and the annotation
+	// kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute: disabled,
+	// leaves an object as it is. Without it nothing is replaced.
 	// +optional
 	PostBuild *PostBuild `json:"postBuild,omitempty"`
 
-	// ImageRewrites move images from one registry or repository to another, last of
-	// all, with their tags and digests: in containers, and for registry+v1 also in
-	// variables and arguments that are images of relatedImages. The longest that fits
-	// counts.
+	// ImageRewrites move images from one registry or repository to another, last of all, with
+	// their tags and digests: in containers, and for registry+v1 also in variables and
+	// arguments that are images of relatedImages. The longest match is used.
 	// +optional
 	// +listType=map
 	// +listMapKey=from
@@ -171,25 +171,25 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	OptionalKinds []OptionalKind `json:"optionalKinds,omitempty"`
 
-	// DependsOn names BundleDeployments of this namespace that have to be ready
-	// before a new revision, or a change of this spec, is applied. Drift of the applied
-	// revision is corrected meanwhile. Deletion does not wait for dependencies.
+	// DependsOn names BundleDeployments of this namespace that have to be ready before a new
+	// revision, or a change of this spec, is applied. Drift of the applied revision is still
+	// corrected. Deletion does not wait for dependencies.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=50
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
 
-	// Prune says what becomes of objects that leave the bundle.
+	// Prune says what happens to objects that leave the bundle.
 	// +optional
 	// +kubebuilder:default={}
 	Prune PruneOptions `json:"prune,omitzero"`
 
-	// DeletionPolicy says what becomes of the objects when this BundleDeployment is
-	// deleted. Delete, the default, deletes them in order. Orphan keeps all objects, with
-	// the annotation satchel.dev/orphaned, and the next BundleDeployment that contains
-	// one of them adopts it. The annotation satchel.dev/deletion-policy: Orphan keeps a
-	// single object, also when it leaves the bundle.
+	// DeletionPolicy says what happens to the objects when this BundleDeployment is deleted.
+	// Delete, the default, deletes them in order. Orphan keeps all objects, with the
+	// annotation satchel.dev/orphaned, and the next BundleDeployment that contains one of them
+	// adopts it. The annotation satchel.dev/deletion-policy: Orphan keeps a single object,
+	// also when it leaves the bundle.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -198,19 +198,19 @@ type BundleDeploymentSpec struct {
 	// +optional
 	CRDs *CRDOptions `json:"crds,omitempty"`
 
-	// DriftDetection says what is done about objects that another client changed or
-	// deleted, and which fields are left to other clients. Drift is repaired by default.
+	// DriftDetection says what is done about objects that another client changed or deleted,
+	// and which fields are left to other clients. Drift is corrected by default.
 	// +optional
 	DriftDetection *DriftDetection `json:"driftDetection,omitempty"`
 
-	// CollisionProtection says what happens to objects of the bundle that exist
-	// already and that this deployment did not create. Prevent, the default, refuses
-	// the plan; only an object with the annotation satchel.dev/orphaned is adopted.
-	// IfUnmanaged adopts unmanaged objects: without labels or annotations of Flux, Argo
-	// CD, Helm, the Operator Lifecycle Manager or a BundleDeployment, and without a
-	// controlling owner reference. None adopts any object but that of another
-	// BundleDeployment. An adopted object loses the labels and annotations of its former owner,
-	// and what kubectl and those tools set and the bundle does not.
+	// CollisionProtection says what happens to objects of the bundle that exist already and
+	// that this deployment did not create. Prevent, the default, refuses the plan; only an
+	// object with the annotation satchel.dev/orphaned is adopted. IfUnmanaged adopts unmanaged
+	// objects: without labels or annotations of Flux, Argo CD, Helm, the Operator Lifecycle
+	// Manager or a BundleDeployment, and without a controlling owner reference. None adopts
+	// any object but that of another BundleDeployment. The labels and annotations of the
+	// former owner are removed from an adopted object, and so are fields that kubectl or those
+	// tools set and the bundle does not contain.
 	// +optional
 	// +kubebuilder:default=Prevent
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
@@ -245,7 +245,7 @@ type BundleDeploymentSpec struct {
 	// +optional
 	Approval *ApprovalOptions `json:"approval,omitempty"`
 
-	// Remediation says what to do about a revision that fails.
+	// Remediation says what happens when a revision fails.
 	// +optional
 	Remediation *RemediationOptions `json:"remediation,omitempty"`
 
@@ -285,8 +285,8 @@ type SourceReference struct {
 	// +kubebuilder:default="satchel.dev/v1alpha1"
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Kind of the source. What Flux fetched, Flux verified: of its sources only the
-	// digest of the artifact is checked here.
+	// Kind of the source. Of sources of Flux only the digest of the artifact is checked,
+	// because Flux verifies them.
 	// +required
 	// +kubebuilder:validation:Enum=BundleSource;GitRepository;OCIRepository;Bucket;ExternalArtifact
 	Kind string `json:"kind"`
@@ -446,7 +446,7 @@ type PlanStatus struct {
 	// +optional
 	Inputs string `json:"inputs,omitempty"`
 
-	// Capabilities are what a chart was told of the cluster.
+	// Capabilities are the properties of the cluster that a chart reads.
 	// +optional
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
@@ -464,7 +464,7 @@ type PlanStatus struct {
 	// Update is the number of objects to change.
 	Update int32 `json:"update"`
 
-	// Delete is the number of objects to delete, without those that spec.prune.limit holds back.
+	// Delete is the number of objects to delete, without those beyond spec.prune.limit.
 	Delete int32 `json:"delete"`
 
 	// Summary in words.

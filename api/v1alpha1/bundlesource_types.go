@@ -159,8 +159,8 @@ type ImageSource struct {
 	// +kubebuilder:validation:Enum=generic;aws;azure;gcp
 	Provider string `json:"provider,omitempty"`
 
-	// SecretRef names a Secret of the type kubernetes.io/dockerconfigjson with the
-	// login to the registry. It counts before the pull secrets of the source's
+	// SecretRef names a Secret of the type kubernetes.io/dockerconfigjson with the login to
+	// the registry. It takes precedence over the pull secrets of the source's
 	// serviceAccountName.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
@@ -215,9 +215,10 @@ type ImageVerification struct {
 	// +optional
 	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
 
-	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, which is so without
-	// this field, or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities
-	// always need one. With Required every accepted signature is public, also one by a stolen key.
+	// TransparencyLog says whether a signature by a key has to be in a log of the trusted
+	// root: Required, the default, or Ignore. It is for keys beside a trusted root: without
+	// one there is no log to look in, and identities always need one. With Required every
+	// accepted signature is public, also one by a stolen key.
 	// +optional
 	// +kubebuilder:validation:Enum=Required;Ignore
 	TransparencyLog string `json:"transparencyLog,omitempty"`
@@ -319,9 +320,9 @@ type GitSource struct {
 
 // GitVerification says what has to be signed, and by whom.
 type GitVerification struct {
-	// Mode is what has to be signed: HEAD, the commit, which is so without this field; Tag,
-	// the annotated tag that ref names; or TagAndHEAD, both. Tag and TagAndHEAD need a ref
-	// with a tag, a range, or a name that begins with refs/tags/.
+	// Mode is what has to be signed: HEAD, the default: the commit; Tag, the annotated tag
+	// that ref names; or TagAndHEAD, both. Tag and TagAndHEAD need a ref with a tag, a range,
+	// or a name that begins with refs/tags/.
 	// +optional
 	// +kubebuilder:validation:Enum=HEAD;Tag;TagAndHEAD
 	Mode string `json:"mode,omitempty"`
@@ -487,7 +488,7 @@ type HelmSource struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
 // +kubebuilder:validation:XValidation:rule="!has(self.transparencyLog) || (has(self.secretRef) && has(self.trustedRootSecretRef))",message="transparencyLog is for keys (secretRef) beside a trusted root (trustedRootSecretRef)"
 type ArchiveVerification struct {
-	// Provider is the tool that signs: cosign, also without this field.
+	// Provider is the tool that signs: cosign, the default.
 	// +optional
 	// +kubebuilder:validation:Enum=cosign
 	Provider string `json:"provider,omitempty"`
@@ -518,9 +519,10 @@ type ArchiveVerification struct {
 	// +optional
 	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
 
-	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, which is so without
-	// this field, or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities
-	// always need one. With Required every accepted signature is public, also one by a stolen key.
+	// TransparencyLog says whether a signature by a key has to be in a log of the trusted
+	// root: Required, the default, or Ignore. It is for keys beside a trusted root: without
+	// one there is no log to look in, and identities always need one. With Required every
+	// accepted signature is public, also one by a stolen key.
 	// +optional
 	// +kubebuilder:validation:Enum=Required;Ignore
 	TransparencyLog string `json:"transparencyLog,omitempty"`

@@ -38,9 +38,9 @@ type DriftDetection struct {
 
 // IgnoreRule leaves fields of some objects to other clients.
 type IgnoreRule struct {
-	// Paths are JSON pointers, such as /spec/replicas or /metadata/annotations/example.org~1note.
-	// A path includes what is below it. A path into a list that is replaced as a whole
-	// has to name the list.
+	// Paths are JSON pointers, such as /spec/replicas or
+	// /metadata/annotations/example.org~1note. A path includes everything below it. A path
+	// into a list that is replaced as a whole has to name the list.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

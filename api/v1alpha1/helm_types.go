@@ -8,9 +8,8 @@ import (
 
 // HelmOptions are the options of the format helm.
 type HelmOptions struct {
-	// ReleaseName is what templates get as .Release.Name. It defaults to the name of
-	// this object. Most charts put it into the names of their objects: with another one
-	// they are other objects.
+	// ReleaseName is .Release.Name in templates. It defaults to the name of this object. Most
+	// charts use it in the names of their objects: if it changes, other objects are created.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=53
@@ -26,7 +25,7 @@ type HelmOptions struct {
 	ValuesFiles []ValuesFile `json:"valuesFiles,omitempty"`
 
 	// Values for the templates, merged over those of valuesFrom, of valuesFiles and of the
-	// chart. A null removes a value of theirs.
+	// chart. A null removes a value.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	Values *apiextensionsv1.JSON `json:"values,omitempty"`
@@ -58,19 +57,19 @@ type ValuesReference struct {
 	// +required
 	Name ObjectName `json:"name"`
 
-	// ValuesKey is the key that holds the values, in YAML, or the single value for
-	// targetPath. Without it the key is values.yaml.
+	// ValuesKey is the key that contains the values, in YAML, or the single value for
+	// targetPath. It defaults to values.yaml.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	ValuesKey string `json:"valuesKey,omitempty"`
 
-	// TargetPath is where among the values the content of the key is put, in the notation of
-	// "helm --set": image.tag, hosts[0].name. A dot that belongs to a name has a backslash
-	// before it. The content is read as "helm --set" reads it: 8080, true and null are not
-	// strings, {a,b} is a list, and a comma within a string has a backslash before it.
-	// Between quotes, single or double, it is a string.
+	// TargetPath is the path of the value that the content of the key sets, in the notation of
+	// "helm --set": image.tag, hosts[0].name. A dot in a name is escaped by a backslash. The
+	// content is read as "helm --set" reads it: 8080, true and null are not strings, {a,b} is
+	// a list, and a comma in a string is escaped by a backslash. A value in single or double
+	// quotes is a string.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=250
@@ -78,7 +77,7 @@ type ValuesReference struct {
 	TargetPath string `json:"targetPath,omitempty"`
 
 	// Optional lets the object, or the key, be missing: nothing is merged then, until it is
-	// there. What is there and cannot be read is an error all the same.
+	// there. If it exists and cannot be read, that is still an error.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }

@@ -89,12 +89,12 @@ type HooksStatus struct {
 	// +optional
 	Running *RunningHook `json:"running,omitempty"`
 
-	// Failed is the hook that failed. It runs again when a reconcile is asked for, the spec
+	// Failed is the hook that failed. It runs again when a reconcile is requested, the spec
 	// changes, or remediation tries the revision once more.
 	// +optional
 	Failed *FailedHook `json:"failed,omitempty"`
 
-	// Removed says that the objects are gone, and what is left are the hooks after that.
+	// Removed says that the objects are deleted, and only the hooks after that remain.
 	// +optional
 	Removed bool `json:"removed,omitempty"`
 

@@ -19,12 +19,11 @@ type CommonMetadata struct {
 
 // Patch changes some objects of a bundle.
 type Patch struct {
-	// Patch is YAML or JSON: a strategic merge patch, which looks like the part of an
-	// object that changes, or a JSON 6902 patch, a list of operations such as
-	// {op: replace, path: /spec/replicas, value: 2}. A strategic merge patch takes
-	// lists apart as the API server does in the kinds of Kubernetes, and replaces them
-	// in custom resources; "$patch: delete" takes out what it stands in, also an object
-	// as a whole.
+	// Patch is YAML or JSON: a strategic merge patch, which contains the fields that change,
+	// or a JSON 6902 patch, a list of operations such as {op: replace, path: /spec/replicas,
+	// value: 2}. A strategic merge patch merges lists in kinds of Kubernetes as the API server
+	// does, and replaces them in custom resources; "$patch: delete" deletes the list item or
+	// the object that contains it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
@@ -48,21 +47,21 @@ type ImageOverride struct {
 	// +kubebuilder:validation:MaxLength=512
 	Name string `json:"name"`
 
-	// NewName takes the place of the name.
+	// NewName replaces the name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._:/-]*$')",message="must be the name of an image, without tag and digest"
 	NewName string `json:"newName,omitempty"`
 
-	// NewTag takes the place of tag and digest.
+	// NewTag replaces tag and digest.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_][a-zA-Z0-9._-]*$')",message="must be a tag: letters, digits, '.', '_' and '-'"
 	NewTag string `json:"newTag,omitempty"`
 
-	// Digest takes the place of tag and digest, beside newTag if that is set.
+	// Digest replaces tag and digest; newTag can be set as well.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=160
@@ -72,15 +71,15 @@ type ImageOverride struct {
 
 // PostBuild replaces variables in the objects of a bundle.
 type PostBuild struct {
-	// Substitute gives values to variables. They take precedence over those of substituteFrom.
-	// Names are letters, digits and underscores, and do not begin with a digit.
+	// Substitute sets variables, with precedence over substituteFrom. Names are letters,
+	// digits and underscores, and do not begin with a digit.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=1000
 	Substitute map[string]string `json:"substitute,omitempty"`
 
 	// SubstituteFrom names ConfigMaps and Secrets of this namespace that give values to
-	// variables; later ones take precedence. They are read as the ServiceAccount, and a
-	// change of one is applied. Keys that cannot name a variable are left out.
+	// variables; later ones take precedence. They are read as the ServiceAccount, and a change
+	// of one is applied. Keys that are not valid names of variables are ignored.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -105,17 +104,17 @@ type SubstituteReference struct {
 
 // ImageRewrite moves images from one place to another.
 type ImageRewrite struct {
-	// From is a registry, or a registry with the beginning of a repository, such as
-	// quay.io or quay.io/org. It ends where a part of the name ends: quay.io/org is no
-	// beginning of quay.io/organic. Images without a registry are of docker.io, those
-	// without any folder of docker.io/library.
+	// From is a registry, or a registry with the first elements of a repository, such as
+	// quay.io or quay.io/org. It matches whole path elements: quay.io/org does not match
+	// quay.io/organic. Images without a registry are those of docker.io, without a path those
+	// of docker.io/library.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9_-])?$')",message="must be a registry, or one with the beginning of a repository, such as quay.io/org; without tag, digest and a slash at the end"
 	From string `json:"from"`
 
-	// To takes the place of it.
+	// To replaces it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

@@ -32,10 +32,9 @@ type PruneOptions struct {
 	// +kubebuilder:default=true
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// Timing is AfterHealthy, the default: objects go when the new revision is healthy;
-	// or BeforeApply: they go before it is applied, for what cannot exist beside its
-	// successor. A single object has its own by the annotation
-	// satchel.dev/prune-timing.
+	// Timing is when objects are pruned. AfterHealthy, the default: when the new revision is
+	// healthy. BeforeApply: before it is applied, for objects that cannot exist beside their
+	// successors. The annotation satchel.dev/prune-timing sets it for a single object.
 	// +optional
 	// +kubebuilder:default=AfterHealthy
 	Timing PruneTiming `json:"timing,omitempty"`

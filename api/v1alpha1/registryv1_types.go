@@ -8,9 +8,8 @@ import (
 
 // RegistryV1Options are the options of the format registry+v1.
 type RegistryV1Options struct {
-	// WatchNamespaces are the namespaces that the operator watches. Empty means
-	// all namespaces where the bundle supports that, and otherwise the only legal
-	// value, where there is one.
+	// WatchNamespaces are the namespaces that the operator watches. Empty means all namespaces
+	// if the bundle supports that, otherwise the only valid value, if there is one.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -28,10 +27,9 @@ type RegistryV1Options struct {
 	// +kubebuilder:validation:Type=object
 	DeploymentConfig *apiextensionsv1.JSON `json:"deploymentConfig,omitempty"`
 
-	// CertificateProvider issues the certificates of the bundle's webhooks:
-	// self-signed, the default, needs nothing else: an own authority and its
-	// certificates are kept in Secrets and renewed; cert-manager and service-ca
-	// must be installed.
+	// CertificateProvider issues the certificates of the bundle's webhooks. With self-signed,
+	// the default, the controller keeps a certificate authority and its certificates in
+	// Secrets and renews them; cert-manager and service-ca must be installed.
 	// +optional
 	// +kubebuilder:default=self-signed
 	// +kubebuilder:validation:Enum=self-signed;cert-manager;service-ca
@@ -66,10 +64,9 @@ type RegistryV1Options struct {
 	// +kubebuilder:validation:Enum=All;Required
 	PodAnnotations string `json:"podAnnotations,omitempty"`
 
-	// IncludeCustomResources keeps custom resources of the bundle that only share
-	// their kind's name with a kind that bundles may contain, such as the Role of
-	// a cloud's API. They are left out with a warning otherwise: mostly they are
-	// samples.
+	// IncludeCustomResources keeps custom resources of the bundle that only share their kind's
+	// name with a kind that bundles may contain, such as the Role of a cloud's API. Otherwise
+	// they are omitted with a warning: mostly they are samples.
 	// +optional
 	IncludeCustomResources bool `json:"includeCustomResources,omitempty"`
 }
@@ -89,19 +86,18 @@ const (
 
 // CRDOptions say how CustomResourceDefinitions of a bundle are treated.
 type CRDOptions struct {
-	// UpgradeSafety says what becomes of a new revision of a
-	// CustomResourceDefinition that could break what uses the one on the cluster:
-	// that drops a stored version or a field, or narrows a type. Enforce, the
-	// default, refuses the plan with the offending paths; Warn applies it with a
-	// warning; None does not check.
+	// UpgradeSafety says what happens to a change of a CustomResourceDefinition that could
+	// break existing custom resources: that removes a stored version or a field, or narrows a
+	// type. Enforce, the default, refuses the plan with the offending paths; Warn applies it
+	// with a warning; None does not check.
 	// +optional
 	// +kubebuilder:default=Enforce
 	// +kubebuilder:validation:Enum=Enforce;Warn;None
 	UpgradeSafety Enforcement `json:"upgradeSafety,omitempty"`
 
-	// UpgradeSafetyExemptions are CustomResourceDefinitions that are not checked, by
-	// their names such as widgets.example.com. The bundle exempts one itself by the
-	// annotation satchel.dev/crd-upgrade-safety: None.
+	// UpgradeSafetyExemptions are CustomResourceDefinitions that are not checked, by their
+	// names such as widgets.example.com. A bundle exempts one by the annotation
+	// satchel.dev/crd-upgrade-safety: None.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100

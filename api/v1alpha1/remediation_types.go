@@ -19,16 +19,16 @@ const (
 // RemediationOptions say what to do about a revision that fails while it is applied, or
 // does not become healthy in time.
 type RemediationOptions struct {
-	// Strategy None leaves the failed revision in place and retries it without limit.
-	// Rollback goes back to the last healthy revision and rejects the failed one: it is
-	// not tried again until the source has another revision, this spec changes, or a
-	// reconcile is requested. The first revision has nothing to go back to.
+	// Strategy None leaves the failed revision in place and retries it without limit. Rollback
+	// restores the last healthy revision and rejects the failed one: it is not tried again
+	// until the source has another revision, this spec changes, or a reconcile is requested.
+	// The first revision has no predecessor, and stays.
 	// +optional
 	// +kubebuilder:default=None
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
 
-	// Retries is how often more a revision is tried before it is rejected: applied again
-	// after a failure to apply, given the timeout once more when it did not become healthy.
+	// Retries is how many more times a failed revision is tried before it is rejected: applied
+	// again, or given the timeout once more if it did not become healthy.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -95,7 +95,7 @@ type RevisionRecord struct {
 	// +optional
 	FinishedTime *metav1.Time `json:"finishedTime,omitempty"`
 
-	// Outcome is Healthy, Failed, RolledBack or Superseded; empty while it is on its way.
+	// Outcome is Healthy, Failed, RolledBack or Superseded; empty while it is in progress.
 	// +optional
 	Outcome Outcome `json:"outcome,omitempty"`
 

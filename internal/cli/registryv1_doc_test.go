@@ -162,22 +162,3 @@ func TestPageCommands(t *testing.T) {
 		t.Errorf("only %d command lines were found", seen)
 	}
 }
-
-// TestPageLinks follows the links of the page within it and to other files.
-func TestPageLinks(t *testing.T) {
-	page := readPage(t, registryV1Page)
-	anchors := map[string]bool{}
-	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
-		anchors["#"+strings.ReplaceAll(strings.ToLower(match[1]), " ", "-")] = true
-	}
-	var lost []string
-	for _, match := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(page, -1) {
-		_, err := os.Stat(filepath.Join(filepath.Dir(registryV1Page), match[1]))
-		if !anchors[match[1]] && err != nil {
-			lost = append(lost, match[1])
-		}
-	}
-	if diff := cmp.Diff([]string(nil), lost); diff != "" {
-		t.Errorf("links that lead nowhere: -want +got:\n%s", diff)
-	}
-}

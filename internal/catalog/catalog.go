@@ -14,9 +14,11 @@ const (
 
 // Package is the lean content of one package of one catalog. The order of all lists is that of the catalog.
 type Package struct {
-	Name     string
-	Channels []Channel
-	Bundles  []Bundle
+	Name string
+	// DefaultChannel is that of the first blob olm.package. Resolution does not depend on it.
+	DefaultChannel string
+	Channels       []Channel
+	Bundles        []Bundle
 	// Deprecations are the entries of the first blob olm.deprecations; further blobs count for nothing, as in OLM v1.
 	Deprecations []Deprecation
 }

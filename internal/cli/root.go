@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/adopt"
 	"github.com/satchel-dev/satchel/internal/cli/artifacts"
 	"github.com/satchel-dev/satchel/internal/cli/author"
+	"github.com/satchel-dev/satchel/internal/cli/catalog"
 	"github.com/satchel-dev/satchel/internal/cli/check"
 	"github.com/satchel-dev/satchel/internal/cli/create"
 	"github.com/satchel-dev/satchel/internal/cli/dump"
@@ -98,6 +99,7 @@ func commands(a *kit.App) []*cobra.Command {
 		rbac.Command(a),
 		resolve.Command(a),
 		artifacts.Command(a),
+		catalog.Command(a),
 
 		create.Command(a),
 		author.Command(a),

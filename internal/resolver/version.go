@@ -88,6 +88,41 @@ func bundleVersion(b catalog.Bundle) (version, error) {
 	return parseVersion(b.Version)
 }
 
+// CompareBundles orders bundles by version and release, the lowest first (R3, R6); those without a version come before all.
+func CompareBundles(a, b catalog.Bundle) int {
+	versionA, errA := bundleVersion(a)
+	versionB, errB := bundleVersion(b)
+	switch {
+	case errA != nil && errB != nil:
+		return 0
+	case errA != nil || errB != nil:
+		return lower(errB != nil)
+	}
+	return versionA.compare(versionB)
+}
+
+// CheckVersion says why a bundle has no version that resolution can use; it can never be chosen then.
+func CheckVersion(b catalog.Bundle) error {
+	_, err := bundleVersion(b)
+	return err
+}
+
+// SkipRange reads a skipRange of a catalog and returns which installed versions it contains (R5). Resolution ignores one
+// with an error.
+func SkipRange(text string) (contains func(version string) bool, err error) {
+	if len(text) > maxSkipRangeLength {
+		return nil, fmt.Errorf("it is longer than %d characters", maxSkipRangeLength)
+	}
+	in, err := bsemver.ParseRange(text)
+	if err != nil {
+		return nil, err
+	}
+	return func(text string) bool {
+		v, err := bsemver.Parse(text)
+		return err == nil && in(v)
+	}, nil
+}
+
 // maxRangeLength bounds ranges of versions.
 const maxRangeLength = 255
 

@@ -150,7 +150,7 @@ var importRules = []importRule{{
 		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
 		"./internal/...", "./tests/...",
 	}, kubernetesClients...),
-	but: append([]string{"./internal/convert/...", "./internal/pattern/...", "./internal/plural/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog"),
+	but: append([]string{"./internal/convert/...", "./internal/pattern/...", "./internal/plural/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog/...", "./internal/resolver"),
 }, {
 	name:   "resolution has no clock, and reads no files",
 	why:    "equal catalogs and an equal query give the same bundle at any time, in the controller and in the CLI",

@@ -68,7 +68,7 @@ name: q
 // lean is p of both.
 func lean() *catalog.Package {
 	return &catalog.Package{
-		Name:     "p",
+		Name: "p", DefaultChannel: "a",
 		Channels: []catalog.Channel{{Name: "a", Entries: []catalog.Entry{{Name: "p.v1", Replaces: "p.v0", Skips: []string{"p.x", "p.y"}, SkipRange: "<1.0.0"}}}},
 		Bundles:  []catalog.Bundle{{Name: "p.v1", Image: "i@sha256:1", Version: "1.0.0"}},
 		Deprecations: []catalog.Deprecation{
@@ -108,7 +108,7 @@ func TestFormats(t *testing.T) {
 		"folders":             {"a/p.yaml": documents[1] + "---" + documents[2], "b/c/q.json": jsonBlobs[strings.Index(jsonBlobs, "{\"schema\":\n \"olm.bundle"):]},
 		"in order of path":    {"b.json": lines[4], "a.json": strings.Join(lines[:4], ""), "c": strings.Join(lines[5:], "")},
 		"JSON between ---":    {"a.json": strings.Join(lines[:3], ""), "b": strings.ReplaceAll(strings.Join(lines[3:], ""), "}\n{", "}\n---\n{")},
-		"YAML in braces":      {"a": "{schema: olm.package, name: p}", "b": strings.Join(lines[1:], "")},
+		"YAML in braces":      {"a": "{schema: olm.package, name: p, defaultChannel: a}", "b": strings.Join(lines[1:], "")},
 		"null":                {"a": "null", "b": jsonBlobs},
 		"empty files":         {"a": "", "b": " \n", "c": "---\n", "d": "# nothing\n", "e": jsonBlobs},
 		"upper case":          {"a": strings.NewReplacer(`"schema"`, `"Schema"`, `"package"`, `"PACKAGE"`, `"entries"`, `"Entries"`, `"image"`, `"Image"`).Replace(jsonBlobs)},

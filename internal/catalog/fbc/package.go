@@ -99,6 +99,8 @@ func (b *Builder) Add(blob Blob) {
 
 func (b *Builder) add(blob Blob) error {
 	switch blob.Schema {
+	case schemaPackage:
+		b.defaultChannel(blob.JSON)
 	case catalog.SchemaChannel:
 		return b.channel(blob.JSON)
 	case catalog.SchemaBundle:
@@ -107,6 +109,14 @@ func (b *Builder) add(blob Blob) error {
 		return b.deprecations(blob.JSON)
 	}
 	return nil
+}
+
+// defaultChannel reads what only people look at: it refuses nothing.
+func (b *Builder) defaultChannel(text []byte) {
+	var blob struct{ DefaultChannel string }
+	if unmarshal(text, &blob) == nil && b.built.DefaultChannel == "" {
+		b.built.DefaultChannel = blob.DefaultChannel
+	}
 }
 
 func (b *Builder) channel(text []byte) error {

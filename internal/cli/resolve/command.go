@@ -3,10 +3,11 @@
 package resolve
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/satchel-dev/satchel/internal/cli/catalogs"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/resolver"
@@ -64,7 +65,7 @@ satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --c
 			if err != nil {
 				return kit.UsageError(cmd, "%v", err)
 			}
-			places, err := parsePlaces(o.catalogs)
+			places, err := catalogs.Parse(o.catalogs)
 			if err != nil {
 				return kit.UsageError(cmd, "%v", err)
 			}
@@ -79,8 +80,7 @@ func (o *options) flags(a *kit.App, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.version, "version", "", "Range of versions, such as \">=1.2 <2\" or 1.2.x; empty for all, prereleases included.")
 	f.StringSliceVar(&o.channels, "channel", nil, "Channel that bundles and upgrade edges are taken from; may be repeated. All bundles if it is not given.")
-	f.StringArrayVar(&o.catalogs, "catalog", nil,
-		"Catalog as NAME=PATH or NAME=PATH,priority=N, with a folder or a file; may be repeated. The highest priority wins; it is 0 if it is not given.")
+	catalogs.Flag(cmd, &o.catalogs)
 	f.StringVar(&o.installed, "installed", "", "Installed bundle as BUNDLE@VERSION, from which upgrade edges are counted.")
 	o.upgradePolicy, o.downgrade = string(resolver.CatalogProvided), string(resolver.DowngradeRefuse)
 	a.EnumFlag(cmd, &o.upgradePolicy, "upgrade-policy", "", "Whether upgrades follow the edges of the catalog, or need none.",
@@ -107,7 +107,11 @@ func (o *options) query(name string) (resolver.Query, error) {
 	return q, nil
 }
 
-// usage is an error about a flag.
-func usage(flag, value, want string) error {
-	return fmt.Errorf("--%s %q has to be %s", flag, value, want)
+// parseInstalled reads the value of --installed. What is no version is for the resolver to refuse.
+func parseInstalled(value string) (*resolver.Installed, error) {
+	bundle, version, found := strings.Cut(value, "@")
+	if !found || bundle == "" {
+		return nil, catalogs.Usage("installed", value, "BUNDLE@VERSION, such as argocd-operator.v0.10.0@0.10.0")
+	}
+	return &resolver.Installed{Bundle: bundle, Version: version}, nil
 }

@@ -5,13 +5,12 @@ package resolve
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/catalog"
+	"github.com/satchel-dev/satchel/internal/cli/catalogs"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
-	"github.com/satchel-dev/satchel/internal/cli/spelling"
 	"github.com/satchel-dev/satchel/internal/resolver"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -24,30 +23,30 @@ type choice struct {
 	Catalog string `json:"catalog"`
 }
 
-func resolve(a *kit.App, q resolver.Query, places []place, output printer.Output) error {
-	loaded, err := load(places, q.Package)
+func resolve(a *kit.App, q resolver.Query, places []catalogs.Place, output printer.Output) error {
+	loaded, err := catalogs.Load(places, q.Package)
 	if err != nil {
 		return err
 	}
-	answer, err := resolver.Resolve(q, loaded.catalogs)
+	answer, err := resolver.Resolve(q, loaded.Catalogs)
 	var refusal *resolver.RefusalError
 	if errors.As(err, &refusal) {
-		printRefusal(a, refusal, suggestions(q.Package, loaded))
-		a.Note(loaded.problems)
+		printRefusal(a, refusal, loaded.Similar(q.Package))
+		a.Note(loaded.Problems)
 		return kit.ErrRefused
 	}
 	if err != nil {
 		return err
 	}
 	if output == printer.OutputText {
-		a.Note(loaded.problems)
+		a.Note(loaded.Problems)
 		_, err = fmt.Fprint(a.Streams.Out, text(answer))
 		return err
 	}
 	for _, d := range deprecations(answer) {
 		a.Note([]string{"deprecated " + d})
 	}
-	a.Note(loaded.problems)
+	a.Note(loaded.Problems)
 	return printer.PrintValue(a.Streams.Out, output, choice{
 		Bundle: answer.Bundle, Version: answer.Version, Image: answer.Image, Catalog: answer.Catalog,
 	})
@@ -72,17 +71,6 @@ var inFlags = strings.NewReplacer(
 	"list in catalogs the ones that are", "give with --catalog only those that are",
 	"list in catalogs the one that is", "give with --catalog only the one that is",
 )
-
-// suggestions are the names of packages that may have been meant.
-func suggestions(name string, l loaded) []string {
-	if slices.ContainsFunc(l.catalogs, func(c resolver.Catalog) bool { return c.Package != nil || c.Problem != nil }) {
-		return nil
-	}
-	if len(l.packages) == 0 {
-		return []string{"the catalogs have no packages"}
-	}
-	return []string{"similar packages: " + strings.Join(spelling.Nearest(name, l.packages), ", ")}
-}
 
 // text is the output for people.
 func text(answer resolver.Answer) string {

@@ -62,6 +62,8 @@ var table = []measured{
 	{line: "inspect BUNDLE"},
 	{line: "rbac BUNDLE --install-namespace demo"},
 	{line: "resolve shop --catalog shop=CATALOG"},
+	{line: "catalog channels shop --catalog shop=CATALOG"},
+	{line: "catalog graph shop --from 1.0.0 --catalog shop=CATALOG"},
 	{line: "bundle init app --from BUNDLE --dir FILE --dry-run"},
 	{line: "bundle build BUNDLE --print name"},
 	{line: "create deployment app --image example.org/app:v1 --export"},

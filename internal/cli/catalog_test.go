@@ -24,6 +24,8 @@ func shopCatalog(t *testing.T) string {
 	name := quotedJSON(t, "b\"<"+steering+"\n]c")
 	t.Chdir(writeFiles(t, map[string]string{
 		"shop/shop.yaml": string(shop), "mirror.yaml": string(shop), "other.yaml": "schema: olm.package\nname: shipping",
+		"bad.yaml": strings.NewReplacer("defaultChannel: stable", "defaultChannel: fast", "replaces: shop.v1.2.0, ", "",
+			">=1.1.0 <1.2.0", "new", "name: shop.v3.0.0-rc.1\nimage", "name: shop.v3\nimage").Replace(string(shop)),
 		"broken.json":   `{"schema": "olm.package"`,
 		"unusable.json": `{"schema":"olm.channel","package":"shop","name":"a","entries":7}`,
 		"steering.json": `{"schema":"olm.package","name":"p","defaultChannel":` + name + `}{"schema":"olm.bundle","package":"p","name":` + name + `,"image":` + name +
@@ -96,5 +98,20 @@ func TestCatalogGraph(t *testing.T) {
 		{"shop", shopFlag, "--from", "shop.v1@1"},
 		{"shop", shopFlag, "--channel", "slow"},
 		{"shopp", shopFlag},
+	})
+}
+
+func TestCatalogValidate(t *testing.T) {
+	catalogOutputs(t, "validate", [][]string{
+		{"shop"},
+		{"mirror.yaml", "-o", "json"},
+		{"bad.yaml"},
+		{"bad.yaml", "-o", "yaml"},
+		{"steering.json"},
+		{"steering.json", "-o", "json"},
+		{"broken.json"},
+		{"missing"},
+		{},
+		{"shop", "mirror.yaml"},
 	})
 }

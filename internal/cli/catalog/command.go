@@ -28,8 +28,8 @@ func Command(a *kit.App) *cobra.Command {
 		Use:     "catalog COMMAND",
 		GroupID: kit.GroupPreview,
 		Short:   "Show packages, channels and upgrade graphs of catalogs",
-		Long: `Reads file-based catalogs (FBC) in folders or files: the channels of a package, its upgrade graph, and the path that
-upgrades take. No cluster is needed.
+		Long: `Reads file-based catalogs (FBC) in folders or files: the channels of a package, its upgrade graph and the path that
+upgrades take, and problems. No cluster is needed.
 
 ` + exitCodes,
 		Example: a.Example(`
@@ -44,7 +44,7 @@ satchel catalog channels argocd-operator --catalog community=./catalog`),
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(channelsCommand(a), graphCommand(a))
+	cmd.AddCommand(channelsCommand(a), graphCommand(a), validateCommand(a))
 	return cmd
 }
 

@@ -64,6 +64,7 @@ var table = []measured{
 	{line: "resolve shop --catalog shop=CATALOG"},
 	{line: "catalog channels shop --catalog shop=CATALOG"},
 	{line: "catalog graph shop --from 1.0.0 --catalog shop=CATALOG"},
+	{line: "catalog validate CATALOG", code: 2}, // two heads
 	{line: "bundle init app --from BUNDLE --dir FILE --dry-run"},
 	{line: "bundle build BUNDLE --print name"},
 	{line: "create deployment app --image example.org/app:v1 --export"},

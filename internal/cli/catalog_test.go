@@ -115,3 +115,34 @@ func TestCatalogValidate(t *testing.T) {
 		{"shop", "mirror.yaml"},
 	})
 }
+
+func TestCatalogShow(t *testing.T) {
+	catalogOutputs(t, "show", [][]string{
+		{"shop", shopFlag},
+		{"shop", "2.0.0", shopFlag},
+		{"shop", "shop.v1.1.0", shopFlag, "-o", "json"},
+		{"shop", shopFlag, "-o", "yaml"},
+		{"p", "--catalog=p=steering.json"},
+		{"shipping", "--catalog=other=other.yaml"},
+
+		{"shop", "9.9.9", shopFlag},
+		{"shopp", shopFlag},
+		{shopFlag},
+		{"shop", "1.0.0", "2.0.0", shopFlag},
+		{"shop"},
+	})
+}
+
+func TestCatalogSearch(t *testing.T) {
+	catalogOutputs(t, "search", [][]string{
+		{"SH", shopFlag, "--catalog=other=other.yaml", "--catalog=mirror=mirror.yaml"},
+		{"ship", shopFlag, "--catalog=other=other.yaml", "-o", "json"},
+		{"--catalog=other=other.yaml", "-o", "yaml"},
+
+		{"zz", shopFlag},
+		{"zz", shopFlag, "-o", "json"},
+		{"shop"},
+		{"shop", "shipping", shopFlag},
+		{"shop", "--catalog=broken=broken.json"},
+	})
+}

@@ -142,11 +142,7 @@ func channelsText(value packageValue, style printer.Style) string {
 		fmt.Fprintf(&out, "\nChannel %s\n", view.Inline(channelTitle(channel, value.DefaultChannel)))
 		table := printer.Table{Headers: []string{"BUNDLE", "VERSION", "REPLACES", "SKIPS", "SKIP RANGE", "NOTES"}}
 		for _, e := range channel.Entries {
-			cells := []string{e.Bundle, e.Version, e.Replaces, strings.Join(e.Skips, ", "), e.SkipRange, notes(e)}
-			for i := range cells {
-				cells[i] = dash(view.Inline(cells[i]))
-			}
-			table.Add(cells...)
+			addRow(&table, e.Bundle, e.Version, e.Replaces, strings.Join(e.Skips, ", "), e.SkipRange, notes(e))
 		}
 		out.WriteString(table.Render(style))
 	}

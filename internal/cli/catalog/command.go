@@ -44,7 +44,7 @@ satchel catalog channels argocd-operator --catalog community=./catalog`),
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(channelsCommand(a), graphCommand(a), validateCommand(a))
+	cmd.AddCommand(searchCommand(a), showCommand(a), channelsCommand(a), graphCommand(a), validateCommand(a))
 	return cmd
 }
 

@@ -62,6 +62,8 @@ var table = []measured{
 	{line: "inspect BUNDLE"},
 	{line: "rbac BUNDLE --install-namespace demo"},
 	{line: "resolve shop --catalog shop=CATALOG"},
+	{line: "catalog search shop --catalog shop=CATALOG"},
+	{line: "catalog show shop --catalog shop=CATALOG"},
 	{line: "catalog channels shop --catalog shop=CATALOG"},
 	{line: "catalog graph shop --from 1.0.0 --catalog shop=CATALOG"},
 	{line: "catalog validate CATALOG", code: 2}, // two heads

@@ -26,6 +26,8 @@ func shopCatalog(t *testing.T) string {
 		"shop/shop.yaml": string(shop), "mirror.yaml": string(shop), "other.yaml": "schema: olm.package\nname: shipping",
 		"bad.yaml": strings.NewReplacer("defaultChannel: stable", "defaultChannel: fast", "replaces: shop.v1.2.0, ", "",
 			">=1.1.0 <1.2.0", "new", "name: shop.v3.0.0-rc.1\nimage", "name: shop.v3\nimage").Replace(string(shop)),
+		"twice.json": `{"schema":"olm.channel","package":"p","name":"a","entries":[{"name":"b","replaces":"c"}]}` +
+			`{"schema":"olm.channel","package":"p","name":"a","entries":[{"name":"c"}]}`,
 		"broken.json":   `{"schema": "olm.package"`,
 		"unusable.json": `{"schema":"olm.channel","package":"shop","name":"a","entries":7}`,
 		"steering.json": `{"schema":"olm.package","name":"p","defaultChannel":` + name + `}{"schema":"olm.bundle","package":"p","name":` + name + `,"image":` + name +
@@ -60,6 +62,7 @@ func TestCatalogChannels(t *testing.T) {
 		{"shop", shopFlag, "-o", "json"},
 		{"shop", shopFlag, "-o", "yaml", "--catalog=mirror=mirror.yaml,priority=1"},
 		{"p", "--catalog=p=steering.json"},
+		{"p", "--catalog=twice=twice.json"},
 		{"shipping", "--catalog=other=other.yaml"},
 		{"shipping", "--catalog=other=other.yaml", "-o", "json"},
 

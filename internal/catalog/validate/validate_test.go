@@ -66,7 +66,10 @@ func TestProblems(t *testing.T) {
 		{"a cycle", entries("{name: p.v1, replaces: p.v1}, {name: p.v2, replaces: p.v1}"), []string{`error p: channel "a": replaces has a cycle: p.v2 replaces p.v1 replaces p.v1`}},
 		{"stranded", entries("{name: p.v2}, {name: p.v1, replaces: p.v1}"), []string{`error p: channel "a": no chain of replaces leads from the head p.v2 to p.v1, and no entry skips it`}},
 		{"skipped", entries("{name: p.v2, skips: [p.v1]}, {name: p.v1, replaces: p.v0}"), nil},
-		{"behind a skipped entry", entries("{name: p.v2, replaces: p.x, skips: [p.x]}, {name: p.v1, replaces: p.v1}"), []string{`error p: channel "a": no chain of replaces leads from the head p.v2 to p.v1, and no entry skips it`}},
+		{"behind a skipped entry", entries("{name: p.v2, replaces: p.x, skips: [p.x]}, {name: p.x, replaces: p.v1}, {name: p.v1}"), []string{
+			`error p: channel "a" names the bundle "p.x", which does not exist`,
+			`error p: channel "a": no chain of replaces leads from the head p.v2 to p.v1, and no entry skips it`,
+		}},
 		{"in no channel", entries("{name: p.v1}"), []string{`warning p: bundle "p.v2" is in no channel: only queries without channels find it, and no upgrade leads to it`}},
 		{"skipRange", strings.Replace(valid, "<2.0.0", "new", 1), []string{`error p: channel "a": the skipRange "new" of "p.v2" is invalid, and counts for nothing: Could not get version from string: "new"`}},
 		{"version", strings.Replace(valid, "version: 2.0.0", "version: v2", 1), []string{`error p: bundle "p.v2" has no valid version: No Major.Minor.Patch elements found`}},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
@@ -27,6 +28,10 @@ func beKilled() error {
 	}
 	if err := cp.Etcd().Pause(); err != nil {
 		return errors.Join(err, cp.Stop())
+	}
+	// When a parent is killed, the kernel resumes only the children that have stopped by then, with all of their threads.
+	for !inState(strconv.Itoa(cp.Etcd().PID()), "T") {
+		time.Sleep(10 * time.Millisecond)
 	}
 	line := []string{cp.Dir()}
 	for _, component := range components(cp) {
@@ -89,9 +94,14 @@ func gone(pid string) error {
 	if errors.Is(syscall.Kill(id, 0), syscall.ESRCH) {
 		return nil
 	}
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err == nil && bytes.Contains(stat, []byte(") Z ")) {
+	if inState(pid, "Z") {
 		return nil
 	}
 	return fmt.Errorf("process %d exists", id)
+}
+
+// inState tells whether a process is in a state, in the letters of proc(5).
+func inState(pid, letter string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && bytes.Contains(stat, []byte(") "+letter+" "))
 }

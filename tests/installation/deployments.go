@@ -23,6 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/clusters"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/manager"
@@ -52,7 +53,7 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 	if err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
-	options := deployment.Options{Namespace: Namespace, ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, WatchLimit: 2000, Limits: fetch.DefaultLimits(), Workers: worker.DefaultOptions()}
+	options := deployment.Options{Namespace: Namespace, ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, WatchLimit: 2000, Remote: clusters.Default(), Limits: fetch.DefaultLimits(), Workers: worker.DefaultOptions()}
 	for _, change := range change {
 		change(&options)
 	}

@@ -21,11 +21,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
-// Options bound a Pool. The zero value of each has the default given here.
+// Options bound a Pool, or Remotes. The zero value of each has the default given here.
 type Options struct {
 	QPS            float32       // of one tenant's client; -1: the API server's priority and fairness governs
 	Burst          int           // with QPS
-	Clients        int           // how many clients are kept: 256
+	Clients        int           // how many clients a Pool keeps, and how many clusters Remotes keep: 1024
 	ClientTTL      time.Duration // how long one is kept: 1 h
 	RequestTimeout time.Duration // of one request: 30 s
 	RefreshPeriod  time.Duration // discovery is asked again at most this often: 1 s
@@ -44,7 +44,7 @@ func (o Options) defaulted() Options {
 		o.QPS = -1
 	}
 	if o.Clients <= 0 {
-		o.Clients = 256
+		o.Clients = 1024
 	}
 	if o.ClientTTL <= 0 {
 		o.ClientTTL = time.Hour

@@ -21,12 +21,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 )
 
-// The number of remote clusters that are cached, one for each pair of a namespace and a
-// kubeconfig, and the number of accounts of each.
-const (
-	mostClusters         = 256
-	mostAccountsACluster = 32
-)
+// mostAccountsACluster is how many clients of one remote cluster are cached.
+const mostAccountsACluster = 32
 
 // Dial connects to an address of a remote cluster's API server. It decides, after
 // name resolution, whether the connection is allowed.
@@ -64,12 +60,13 @@ func (r *Remotes) Figures() Figures {
 	return figures
 }
 
-// NewRemotes makes an empty collection. All connections are made by dial.
+// NewRemotes makes an empty collection, of at most Options.Clients clusters: one for each pair of a
+// namespace and a kubeconfig. All connections are made by dial.
 func NewRemotes(dial Dial, o Options) *Remotes {
 	o = o.defaulted()
 	return &Remotes{
 		dial: dial, options: o,
-		clusters: cache.NewLRUExpireCacheWithClock(mostClusters, clock(o.Now)), rooms: cache.NewLRUExpireCacheWithClock(mostClusters, clock(o.Now)),
+		clusters: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)), rooms: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)),
 	}
 }
 

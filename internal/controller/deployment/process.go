@@ -23,6 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/abandon"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/clusters"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
@@ -64,6 +65,8 @@ type Options struct {
 	AbandonAfter time.Duration
 	// Approvals says how long BundleApprovals are kept.
 	Approvals approval.Retention
+	// Remote limits the work on other clusters.
+	Remote clusters.Limits
 	// WatchLimit is how many watches of tenants' objects are open at once.
 	WatchLimit int
 	// Limits bound the artifacts.
@@ -98,6 +101,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.AbandonAfter, "abandon-after", abandon.Default,
 		"How long a removal may fail because its ServiceAccount is gone, or, while its namespace is being deleted, because another cluster does not answer. Then what is left is annotated as orphaned where that is possible, and listed in an event and in the log. 0 for ever.")
 	o.Approvals.BindFlags(fs)
+	o.Remote.BindFlags(fs)
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
 		"How many watches of the objects of deployments are open at once, at most a quarter of them for one ServiceAccount; all other objects are compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
@@ -118,6 +122,9 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	}
 	if o.AbandonAfter < 0 {
 		return nil, fmt.Errorf("--abandon-after is %s: it has to be at least 0", o.AbandonAfter)
+	}
+	if err := o.Remote.Validate(); err != nil {
+		return nil, err
 	}
 	deps, err := o.collaborators(ctx, mgr)
 	if err != nil {
@@ -189,7 +196,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 	if err != nil {
 		return Deps{}, err
 	}
-	tenants, err := tenant.NewPool(mgr.GetConfig(), tenant.Options{})
+	tenants, err := tenant.NewPool(mgr.GetConfig(), tenant.Options{Clients: o.Remote.Kept})
 	if err != nil {
 		return Deps{}, fmt.Errorf("preparing clients: %w", err)
 	}
@@ -204,7 +211,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	return Deps{
-		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
+		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Clients: o.Remote.Kept, Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, Keys: keys, Manifests: o.Manifests,
 		Watches: drift.Options{Limit: o.WatchLimit}, Timeline: timeline.Of(mgr),

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusters has the limits of work on other clusters, those of spec.kubeConfig. The limits of the controller's own
+// cluster are independent of them.
+package clusters
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// Limits of the work on other clusters.
+type Limits struct {
+	// Kept is how many clusters stay connected, and their kinds known.
+	Kept int
+}
+
+// Default returns the defaults of the flags.
+func Default() Limits {
+	return Limits{Kept: 1024}
+}
+
+// BindFlags adds the flags to a set.
+func (l *Limits) BindFlags(fs *pflag.FlagSet) {
+	*l = Default()
+	fs.IntVar(&l.Kept, "remote-clusters", l.Kept,
+		"How many clusters of spec.kubeConfig stay connected, with what they serve: one for each namespace and kubeconfig. With more clusters than that, each reconcile connects and discovers again. As many clients of ServiceAccounts of this cluster are kept.")
+}
+
+// Validate returns the first flag with a value that cannot be used.
+func (l *Limits) Validate() error {
+	if l.Kept < 1 {
+		return fmt.Errorf("--remote-clusters is %d: it has to be at least 1", l.Kept)
+	}
+	return nil
+}

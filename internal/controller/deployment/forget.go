@@ -15,8 +15,8 @@ import (
 // reconciles is its own, behind a type that can forget one deployment. TestForget fails for a memory
 // that is missing here.
 func (r *Reconciler) forget(key types.NamespacedName) error {
-	r.shares.Drop(key)
-	r.turns.Drop(key)
+	r.localTurns.Drop(key)
+	r.remoteTurns.Drop(key)
 	r.demands.Drop(key, r.Now())
 	r.backoff.Forget(key)
 	r.Expiry.Show(key, nil)

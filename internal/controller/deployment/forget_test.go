@@ -120,7 +120,7 @@ func newForgetful(t *testing.T, registry *prometheus.Registry) *Reconciler {
 	}
 	r := NewReconciler(Deps{
 		Artifacts: loader, Snapshots: snapshots, Expiry: expiry, Holds: holds, Work: work, Watches: drift.Options{Limit: 1},
-		PerNamespace: 1, Remotely: 1, RemotelyPerNamespace: 1,
+		PerNamespace: 1, Remotely: 1,
 	})
 	r.renderer.Conversions.Patience = 0
 	return r

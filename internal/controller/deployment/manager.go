@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
-	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -87,13 +86,12 @@ type Deps struct {
 	Remotes *tenant.Remotes
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
-	// PerNamespace is how many deployments of one namespace are reconciled at once; any number if 0.
-	PerNamespace int
-	// Concurrent is how many deployments are reconciled at once; 0 if that is not known.
-	Concurrent int
-	// Remotely is how many deployments to other clusters are reconciled at once, and
-	// RemotelyPerNamespace how many of one namespace; any number if 0.
-	Remotely, RemotelyPerNamespace int
+	// Concurrent is how many deployments to this cluster are reconciled at once, and PerNamespace how many of one
+	// namespace; any number if 0.
+	Concurrent, PerNamespace int
+	// Remotely is how many deployments to other clusters are reconciled at once, at most half of them of one namespace; any
+	// number if 0.
+	Remotely int
 	// RemoteTurn is how long one turn of a deployment to another cluster may take; 2 min if 0.
 	RemoteTurn time.Duration
 	// AbandonAfter is how long a removal may fail without its ServiceAccount before it is abandoned; abandon.Default if 0,
@@ -133,10 +131,9 @@ type Reconciler struct {
 	renderer       *render.Renderer
 	migrations     *storageversion.Migrations
 	kinds          *waiting.Kinds
-	shares         *pipeline.Turns     // of all deployments, by namespace
-	turns          *pipeline.Turns     // of deployments to remote clusters, by namespace
-	remotely       *semaphore.Weighted // all deployments to remote clusters that are reconciled; nil for any number
-	remoteProgress budget.Progress     // the progress of the last turns of deployments to other clusters
+	localTurns     *pipeline.Turns // of deployments to this cluster
+	remoteTurns    *pipeline.Turns // of deployments to other clusters
+	remoteProgress budget.Progress // the progress of the last turns of deployments to other clusters
 	watches        *drift.Hub
 	labels         nslabel.Reader
 	names          *drift.Names // watches the Secrets and ConfigMaps that conversions need
@@ -162,22 +159,20 @@ func NewReconciler(deps Deps) *Reconciler {
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	r := &Reconciler{
 		Deps: deps, migrations: &storageversion.Migrations{Now: deps.Now}, waker: &trigger.Waker{},
-		writer: pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager}, turns: pipeline.NewTurns(deps.RemotelyPerNamespace),
-		shares:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
-		demands: pipeline.NewDemands(),
-		kinds:   waiting.NewKinds(),
+		writer:      pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
+		localTurns:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
+		remoteTurns: pipeline.NewTurns(pipeline.TurnShare(deps.Remotely, deps.Remotely)).Within(deps.Remotely),
+		demands:     pipeline.NewDemands(),
+		kinds:       waiting.NewKinds(),
 	}
 	again := func(key types.NamespacedName) { r.waker.Wake(key, 0) }
-	r.renderer = render.New(deps.Workers, deps.Manifests, again)
+	r.renderer = render.New(deps.Workers, deps.Manifests, deps.Remotely, again)
 	watches := deps.Watches
 	watches.Wake, watches.Exists = r.waker.Wake, r.accountExists
 	if r.names = drift.NewNames(watches); watches.Limit > 0 {
 		r.watches = drift.New(watches)
 	}
 	r.connect()
-	if deps.Remotely > 0 {
-		r.remotely = semaphore.NewWeighted(int64(deps.Remotely))
-	}
 	return r
 }
 
@@ -196,9 +191,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.Dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.Downstream), builder.WithPredicates(trigger.DependenciesChanged())).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(approval.Wake), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesRawSource(r.shares.Source()).
+		WatchesRawSource(r.localTurns.Source()).
 		WatchesRawSource(r.renderer.Source()).
-		WatchesRawSource(r.turns.Source()).
+		WatchesRawSource(r.remoteTurns.Source()).
 		WatchesRawSource(r.kinds.Source()).
 		WatchesRawSource(r.waker.Source()).
 		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleDeploymentList{} })).
@@ -235,13 +230,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance reconciles it
 	}
 	if pause := r.demandPause(object); pause > 0 {
-		r.shares.Drop(request.NamespacedName) // a promised turn is for others meanwhile
-		r.turns.Drop(request.NamespacedName)
+		r.localTurns.Drop(request.NamespacedName) // a promised turn is for others meanwhile
+		r.remoteTurns.Drop(request.NamespacedName)
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
-	done, pause, ok := r.turn(object)
+	done, ok := r.turn(object)
 	if !ok {
-		return ctrl.Result{RequeueAfter: pause}, nil
+		return ctrl.Result{}, nil // it is queued again when its turn has come
 	}
 	defer done()
 	defer r.Running.Begin(request.NamespacedName, longestReconcile)()

@@ -57,7 +57,7 @@ type Options struct {
 	Egress guard.AddressPolicy
 	// OwnCluster permits kubeconfigs that lead to the cluster of the controller itself.
 	OwnCluster bool
-	// PerNamespace is how many deployments of one namespace are reconciled at once.
+	// PerNamespace is how many deployments of one namespace to this cluster are reconciled at once.
 	PerNamespace int
 	// RemoteTurn is how long one turn of a deployment to another cluster may take.
 	RemoteTurn time.Duration
@@ -95,7 +95,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.OwnCluster, "allow-kubeconfig-to-own-cluster", false,
 		"Permit kubeconfigs that lead to the cluster in which the controller runs; its API server's address, too.")
 	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 4,
-		"How many deployments of one namespace are reconciled at once, and never more than half of --concurrent, so that one tenant does not block others; 0 for any number.")
+		"How many deployments of one namespace are reconciled at once, and never more than half of --concurrent, so that one tenant does not block others; 0 for any number. Those with spec.kubeConfig have --concurrent-remote.")
 	fs.DurationVar(&o.RemoteTurn, "remote-turn", budget.Default,
 		"How long one turn of a deployment with spec.kubeConfig may take. Then its worker is released, and the next turn continues; three turns in a row without a confirmed request of the other cluster are a failure.")
 	fs.DurationVar(&o.AbandonAfter, "abandon-after", abandon.Default,
@@ -110,7 +110,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 }
 
 // Setup adds the deployment controller to a manager. It reconciles the deployments of a
-// shard, with the given number of workers.
+// shard: as many to this cluster at once as given, and those to other clusters beside them.
 func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, part shard.Shard) error {
 	_, err := o.setup(ctx, mgr, concurrent, part)
 	return err
@@ -151,7 +151,7 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	if deps.AbandonAfter = o.AbandonAfter; o.AbandonAfter == 0 {
 		deps.AbandonAfter = -1
 	}
-	deps.Remotely, deps.RemotelyPerNamespace = max(1, concurrent*3/4), max(1, concurrent/2)
+	deps.Remotely = o.Remote.Concurrent
 	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
@@ -159,7 +159,7 @@ func (o Options) setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	if err := o.Approvals.Collect(mgr, reconciler.approvals(), part); err != nil {
 		return nil, err
 	}
-	return reconciler, errors.Join(figures.RegisterRemotes(metrics.Registry, deps.Remotes), figures.RegisterWatches(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent))
+	return reconciler, errors.Join(figures.RegisterRemotes(metrics.Registry, deps.Remotes), figures.RegisterWatches(metrics.Registry, reconciler.watches.Figures), mgr.Add(sweepOnce(reconciler)), reconciler.SetupWithManager(mgr, concurrent+o.Remote.Concurrent))
 }
 
 // closing ends the worker processes with the manager, also in a replica that waits for the lease.

@@ -22,44 +22,16 @@ func unusable(reason string) bool {
 	return false
 }
 
-// crowdPause is the pause of a deployment when all places for remote clusters are
-// taken.
-const crowdPause = 500 * time.Millisecond
-
 // turn takes a turn for a deployment, so that many deployments or reconcile requests of one
-// namespace do not block other namespaces. Without a turn the reconcile ends, and is repeated
-// after the pause; if that is zero it is queued when its turn has come.
-func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), pause time.Duration, ok bool) {
-	share, ok := r.shares.Take(client.ObjectKeyFromObject(d))
-	if !ok {
-		return nil, 0, false
-	}
-	pass, pause, ok := r.remoteTurn(d)
-	if !ok {
-		share()
-		return nil, pause, false
-	}
-	return func() { pass(); share() }, 0, true
-}
-
-// remoteTurn takes a second turn for a deployment to another cluster, so that clusters that do
-// not answer never block all workers, nor those of one namespace half of them. Other
-// deployments need none.
-func (r *Reconciler) remoteTurn(d *v1alpha1.BundleDeployment) (done func(), pause time.Duration, ok bool) {
+// namespace do not block other namespaces. Deployments to this cluster and to others have turns of
+// their own: clusters that do not answer never block one to this cluster. Without a turn the reconcile
+// has to end; the deployment is queued again when its turn has come.
+func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
 	key := client.ObjectKeyFromObject(d)
-	if d.Spec.KubeConfig == nil {
-		r.turns.Drop(key)
-		return func() {}, 0, true
+	turns, others := r.localTurns, r.remoteTurns
+	if d.Spec.KubeConfig != nil {
+		turns, others = others, turns
 	}
-	pass, ok := r.turns.Take(key)
-	switch {
-	case !ok:
-		return nil, 0, false
-	case r.remotely == nil:
-		return pass, 0, true
-	case !r.remotely.TryAcquire(1):
-		pass()
-		return nil, crowdPause, false
-	}
-	return func() { r.remotely.Release(1); pass() }, 0, true
+	others.Drop(key) // from before spec.kubeConfig was set or removed
+	return turns.Take(key)
 }

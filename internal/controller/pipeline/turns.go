@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Turns limits how many objects of a namespace are reconciled at once. Others hold no
-// worker while they wait, and get their turn in the order of their arrival. The limit
-// is by namespace, since a namespace is what a tenant gets.
+// Turns limits how many objects of a namespace are reconciled at once, and how many of all
+// namespaces. Others hold no worker while they wait, and get their turn in the order of their
+// arrival. There is a limit by namespace, since a namespace is what a tenant gets.
 type Turns struct {
-	most int
-	// limit is the number of turns from which on a namespace that has one gets no other; 0 is no limit.
-	limit int
+	most int // of one namespace; 0 is no limit
+	// places is the number of turns of all namespaces, and limit that from which on a namespace that
+	// has one gets no other; 0 is no limit.
+	places, limit int
 
 	mu      sync.Mutex
 	busy    map[string]int                                          // turns taken or promised, by namespace
@@ -41,11 +42,12 @@ type waiter struct {
 	place uint64 // in the order of arrival
 }
 
-// Within reserves a quarter of the workers for namespaces without a turn, however many other namespaces want several. 0 workers
-// means no limit.
-func (t *Turns) Within(workers int) *Turns {
-	if workers > 0 {
-		t.limit = max(1, workers-max(1, workers/4))
+// Within limits the turns of all namespaces to so many places. Unless one namespace may have any number, a quarter of them is
+// reserved for namespaces without a turn, however many other namespaces want several. 0 places means no limit.
+func (t *Turns) Within(places int) *Turns {
+	t.places, t.limit = places, 0
+	if places > 0 && t.most > 0 {
+		t.limit = max(1, places-max(1, places/4))
 	}
 	return t
 }
@@ -73,7 +75,7 @@ func (t *Turns) Source() source.Source {
 // Take takes a turn for an object, which done releases. Without one the reconcile has
 // to end; the object is queued again when its turn has come.
 func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
-	if t.most <= 0 {
+	if t.most <= 0 && t.places <= 0 {
 		return func() {}, true
 	}
 	t.mu.Lock()
@@ -101,6 +103,10 @@ func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
 func (t *Turns) Drop(key types.NamespacedName) {
 	t.mu.Lock()
 	promised, known := t.known[key]
+	if !known {
+		t.mu.Unlock()
+		return
+	}
 	delete(t.known, key)
 	if keys := slices.DeleteFunc(t.waiting[key.Namespace], func(w waiter) bool { return w.key == key }); len(keys) > 0 {
 		t.waiting[key.Namespace] = keys
@@ -108,7 +114,7 @@ func (t *Turns) Drop(key types.NamespacedName) {
 		delete(t.waiting, key.Namespace)
 	}
 	t.mu.Unlock()
-	if known && promised {
+	if promised {
 		t.pass(key.Namespace)
 	}
 }
@@ -127,7 +133,13 @@ func (t *Turns) Waiting() int {
 // may tells whether a namespace may take another turn.
 func (t *Turns) may(namespace string) bool {
 	busy := t.busy[namespace]
-	return busy == 0 || busy < t.most && (t.limit == 0 || t.total < t.limit)
+	switch {
+	case t.places > 0 && t.total >= t.places:
+		return false
+	case busy == 0:
+		return true
+	}
+	return (t.most <= 0 || busy < t.most) && (t.limit == 0 || t.total < t.limit)
 }
 
 // pass ends a turn, and promises turns to the objects that wait longest, of namespaces that may take one.

@@ -14,11 +14,13 @@ import (
 type Limits struct {
 	// Kept is how many clusters stay connected, and their kinds known.
 	Kept int
+	// Concurrent is how many deployments to other clusters are reconciled at once, beside those to this one.
+	Concurrent int
 }
 
 // Default returns the defaults of the flags.
 func Default() Limits {
-	return Limits{Kept: 1024}
+	return Limits{Kept: 1024, Concurrent: 64}
 }
 
 // BindFlags adds the flags to a set.
@@ -26,12 +28,19 @@ func (l *Limits) BindFlags(fs *pflag.FlagSet) {
 	*l = Default()
 	fs.IntVar(&l.Kept, "remote-clusters", l.Kept,
 		"How many clusters of spec.kubeConfig stay connected, with what they serve: one for each namespace and kubeconfig. With more clusters than that, each reconcile connects and discovers again. As many clients of ServiceAccounts of this cluster are kept.")
+	fs.IntVar(&l.Concurrent, "concurrent-remote", l.Concurrent,
+		"How many deployments with spec.kubeConfig are reconciled at once, at most half of them of one namespace; those of this cluster have --concurrent for themselves.")
 }
 
 // Validate returns the first flag with a value that cannot be used.
 func (l *Limits) Validate() error {
-	if l.Kept < 1 {
-		return fmt.Errorf("--remote-clusters is %d: it has to be at least 1", l.Kept)
+	for _, flag := range []struct {
+		name  string
+		value int
+	}{{"--remote-clusters", l.Kept}, {"--concurrent-remote", l.Concurrent}} {
+		if flag.value < 1 {
+			return fmt.Errorf("%s is %d: it has to be at least 1", flag.name, flag.value)
+		}
 	}
 	return nil
 }

@@ -20,11 +20,13 @@ import (
 
 // How many values (fields, list items, scalars) of objects are held at once. One bundle may have a million by default; a
 // value takes some 200 bytes, and twice that while a plan holds the objects rendered and completed. Objects for other
-// clusters have a limit of their own, since those servers decide how long they are held.
+// clusters have a limit of their own, since those servers decide how long they are held. All small bundles for other
+// clusters, which need no room, have smallRemoteValues at most, however many of them are reconciled at once.
 const (
-	mostValues       = 1_000_000
-	mostRemoteValues = 500_000
-	freeValues       = 20_000
+	mostValues        = 1_000_000
+	mostRemoteValues  = 500_000
+	freeValues        = 20_000
+	smallRemoteValues = 160_000
 )
 
 // Renderer converts bundles in worker processes, and shares the memory for their objects. What it remembers of deployments
@@ -39,12 +41,18 @@ type Renderer struct {
 	remoteRoom  *Room // of those for other clusters
 }
 
-// New returns a renderer that wakes a deployment when its conversion has ended, or when there is memory for it.
-func New(workers jobs.Runner, manifests convert.Limits, wake func(types.NamespacedName)) *Renderer {
+// New returns a renderer that wakes a deployment when its conversion has ended, or when there is memory for it. So many
+// deployments to other clusters are reconciled at once; 0 if that is not known.
+func New(workers jobs.Runner, manifests convert.Limits, remotely int, wake func(types.NamespacedName)) *Renderer {
 	return &Renderer{
 		Workers: workers, Manifests: manifests, Conversions: NewQueue(wake),
-		room: NewRoom(mostValues, freeValues, wake), remoteRoom: NewRoom(mostRemoteValues, freeValues, wake),
+		room: NewRoom(mostValues, freeValues, wake), remoteRoom: NewRoom(mostRemoteValues, freeRemoteValues(remotely), wake),
 	}
+}
+
+// freeRemoteValues is the size up to which a bundle for another cluster needs no room.
+func freeRemoteValues(remotely int) int64 {
+	return min(freeValues, smallRemoteValues/int64(max(remotely, 1)))
 }
 
 // Source queues deployments that wait for a turn to convert.

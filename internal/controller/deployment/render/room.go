@@ -10,7 +10,7 @@ import (
 )
 
 // Room shares the memory for decoded objects, in values (fields, list items, scalars). Bundles of up to free values need no
-// room, since there are at most as many of them as the controller has workers: so small bundles never wait for large ones.
+// room, since there are at most as many of them as are reconciled at once: so small bundles never wait for large ones.
 // A namespace gets half of the room; a single bundle may use more, up to all of it. Waiting objects hold no worker: they
 // are woken in the order of their arrival, those of the namespaces that hold least first.
 type Room struct {

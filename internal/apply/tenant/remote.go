@@ -38,7 +38,7 @@ type Remotes struct {
 
 	mu       sync.Mutex
 	clusters *cache.LRUExpireCache
-	rooms    *cache.LRUExpireCache // by namespace: see namespaceRoom
+	shares   *cache.LRUExpireCache // by namespace
 	refused  atomic.Uint64
 }
 
@@ -66,7 +66,7 @@ func NewRemotes(dial Dial, o Options) *Remotes {
 	o = o.defaulted()
 	return &Remotes{
 		dial: dial, options: o,
-		clusters: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)), rooms: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)),
+		clusters: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)), shares: cache.NewLRUExpireCacheWithClock(o.Clients, clock(o.Now)),
 	}
 }
 
@@ -121,11 +121,12 @@ func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	breaker := &connection.Breaker{Host: of.Host(), Next: connections, Now: r.options.Now}
+	share := r.share(namespace)
+	breaker := &connection.Breaker{Host: of.Host(), Next: connections, Now: r.options.Now, Probes: share.probes}
 	made := &remote{
 		config:   config,
 		breaker:  breaker,
-		server:   connection.RemoteTransport{Next: breaker, Host: of.Host(), Room: r.room(namespace), Refused: &r.refused},
+		server:   connection.RemoteTransport{Next: breaker, Host: of.Host(), Room: share.room, Refused: &r.refused},
 		decoding: &sync.Mutex{},
 		clients:  cache.NewLRUExpireCacheWithClock(mostAccountsACluster, clock(r.options.Now)),
 	}
@@ -133,16 +134,21 @@ func (r *Remotes) cluster(of *Kubeconfig, namespace string) (*remote, error) {
 	return made, nil
 }
 
-// room limits the large answers to a namespace.
-func (r *Remotes) room(namespace string) *semaphore.Weighted {
-	if kept, found := r.rooms.Get(namespace); found {
-		if room, ok := kept.(*semaphore.Weighted); ok {
-			return room
-		}
+// share is what all remote clusters of a namespace share.
+type share struct {
+	room   *semaphore.Weighted // of large answers
+	probes *semaphore.Weighted // of clusters that do not answer
+}
+
+// share returns that of a namespace, and keeps it for as long as a cluster that is made now.
+func (r *Remotes) share(namespace string) *share {
+	kept, _ := r.shares.Get(namespace)
+	found, ok := kept.(*share)
+	if !ok {
+		found = &share{room: semaphore.NewWeighted(connection.NamespaceRoom), probes: semaphore.NewWeighted(connection.NamespaceProbes)}
 	}
-	room := semaphore.NewWeighted(connection.NamespaceRoom)
-	r.rooms.Add(namespace, room, r.options.ClientTTL)
-	return room
+	r.shares.Add(namespace, found, r.options.ClientTTL)
+	return found
 }
 
 // connections never go through a proxy, whatever the environment says: a proxy would

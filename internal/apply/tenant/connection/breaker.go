@@ -14,6 +14,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/semaphore"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // UnreachableError says that a remote cluster's API server did not answer.
@@ -27,8 +30,20 @@ type UnreachableError struct {
 // Error implements error.
 func (e *UnreachableError) Error() string { return "the API server " + e.Host + ": " + cause(e.Err) }
 
-// Unwrap returns the reason.
-func (e *UnreachableError) Unwrap() error { return e.Err }
+// Unwrap returns the reason, unless the server timed out or cut the connection: client-go would send a GET again and again for
+// ten seconds, and hold a worker, although nothing is sent before the pause of the Breaker is over.
+func (e *UnreachableError) Unwrap() error {
+	if timedOut(e.Err) || wasCut(e.Err) {
+		return nil
+	}
+	return e.Err
+}
+
+// wasCut tells that a connection ended early.
+func wasCut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsConnectionReset(err) ||
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
 
 // cause is why the connection failed, in words that do not change with the local port.
 func cause(err error) string {
@@ -53,7 +68,7 @@ func cause(err error) string {
 		return "it does not speak TLS as expected: " + err.Error()
 	case timedOut(err):
 		return "no answer in time"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case wasCut(err):
 		return "the connection was cut"
 	case errors.As(err, &operation) && operation.Err != nil:
 		return operation.Err.Error()
@@ -68,18 +83,21 @@ func timedOut(err error) bool {
 
 // Breaker stops requests to a server that does not answer: after a failure they
 // fail at once for a while, which doubles with each failure in a row. Then one request is sent
-// to try again. So a dead cluster occasionally blocks one worker for one time-out.
+// to try again, the probe. So a dead cluster occasionally blocks one worker for the time limit of a probe.
 type Breaker struct {
 	Host string
 	Next http.RoundTripper
 	Now  func() time.Time
+	// Probes are the places for probes of all servers that share them; nil for any number. Without a
+	// place the known failure is returned.
+	Probes *semaphore.Weighted
 
 	mu       sync.Mutex
 	slow     int // answers in a row that took longer than slowAnswer
 	failures int
 	last     error
 	until    time.Time // nothing is sent before
-	trying   bool
+	trying   bool      // there is a probe
 }
 
 // The pause after one failure, and the longest one.
@@ -99,24 +117,32 @@ var errSlow = errors.New("its answers take longer than " + slowAnswer.String())
 
 // RoundTrip implements http.RoundTripper.
 func (b *Breaker) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := b.admit(); err != nil {
+	probe, err := b.admit()
+	if err != nil {
 		return nil, err
 	}
 	began := b.Now()
+	request = probe.limited(request)
 	response, err := b.Next.RoundTrip(request)
-	if err != nil && endedByCaller(request.Context()) {
-		b.abandoned()
-		return nil, err // nothing is known
+	probe.answered()
+	if err != nil {
+		defer probe.end()
+		if endedByCaller(request.Context()) {
+			return nil, err // nothing is known
+		}
+		return nil, b.judge(probe.cause(err))
 	}
-	if err != nil || request.URL.Query().Get("watch") != "" {
-		return response, b.judge(err)
+	if request.URL.Query().Get("watch") != "" {
+		probe.leave()
+		response.Body = &timedBody{ReadCloser: response.Body, ctx: request.Context(), ended: func(error) { probe.end() }}
+		return response, b.judge(nil)
 	}
 	response.Body = &timedBody{ReadCloser: response.Body, ctx: request.Context(), ended: func(failed error) {
+		defer probe.end()
 		switch {
 		case failed != nil && endedByCaller(request.Context()):
-			b.abandoned()
 		case failed != nil:
-			_ = b.judge(failed) // it began to answer, and stopped
+			_ = b.judge(probe.cause(failed)) // it began to answer, and stopped
 		case b.tooSlow(b.Now().Sub(began)):
 			_ = b.judge(errSlow) // affects the next requests; this answer is good
 		default:
@@ -132,6 +158,9 @@ var ErrTurnOver = errors.New("the time of this turn is used up")
 
 // endedByCaller tells that the caller ended a request before its own timeout.
 func endedByCaller(ctx context.Context) bool {
+	if errors.Is(context.Cause(ctx), errProbeOver) {
+		return false
+	}
 	return errors.Is(ctx.Err(), context.Canceled) || errors.Is(context.Cause(ctx), ErrTurnOver)
 }
 
@@ -181,18 +210,19 @@ func (b *Breaker) tooSlow(took time.Duration) bool {
 	return b.slow >= slowInARow
 }
 
-// admit returns the known failure of a server that does not answer; nil sends a request.
-func (b *Breaker) admit() error {
+// admit returns the known failure of a server that does not answer. Otherwise a request is sent; it is a probe if the
+// server failed before, and the probe is nil if it did not.
+func (b *Breaker) admit() (*probe, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failures == 0 {
-		return nil
+		return nil, nil
 	}
-	if b.trying || b.Now().Before(b.until) {
-		return &UnreachableError{Host: b.Host, Err: b.last}
+	if b.trying || b.Now().Before(b.until) || b.Probes != nil && !b.Probes.TryAcquire(1) {
+		return nil, &UnreachableError{Host: b.Host, Err: b.last}
 	}
 	b.trying = true
-	return nil
+	return &probe{of: b}, nil
 }
 
 // Open tells that the server did not answer the last request.
@@ -202,16 +232,9 @@ func (b *Breaker) Open() bool {
 	return b.failures > 0
 }
 
-func (b *Breaker) abandoned() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.trying = false
-}
-
 func (b *Breaker) judge(err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.trying = false
 	if err == nil {
 		b.failures, b.last = 0, nil
 		return nil

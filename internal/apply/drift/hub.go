@@ -21,8 +21,11 @@ import (
 // Options of a Hub. The zero value of each has the default given here.
 type Options struct {
 	// Limit is how many watches are open at once: 2000. No account has more than a
-	// quarter of them, so that none exhausts the limit.
+	// quarter of them, so that none exhausts the limit, and all other clusters together
+	// have three quarters.
 	Limit int
+	// PerCluster is how many of them one other cluster may have: 20.
+	PerCluster int
 	// Wake reconciles a deployment after a pause. It must not block. Required.
 	Wake func(Key, time.Duration)
 	// Exists tells whether an account exists: the API server would accept watches of an account
@@ -43,8 +46,9 @@ type Options struct {
 }
 
 const (
-	defaultLimit    = 2000
-	defaultLifetime = 5 * time.Minute
+	defaultLimit      = 2000
+	defaultPerCluster = 20
+	defaultLifetime   = 5 * time.Minute
 	// share: one account may have 1/share of the limit.
 	share = 4
 	// driftPause collects events that happen at about the same time.
@@ -55,6 +59,7 @@ const (
 
 func (o Options) defaulted() Options {
 	o.Limit = cmp.Or(o.Limit, defaultLimit)
+	o.PerCluster = cmp.Or(o.PerCluster, defaultPerCluster)
 	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
 	o.Settle = cmp.Or(o.Settle, 3*time.Second)
 	o.Retry = cmp.Or(o.Retry, time.Second)
@@ -74,7 +79,7 @@ type Hub struct {
 	mu      sync.Mutex
 	streams map[streamKey]*stream
 	subs    map[Key]*subscriber
-	shares  map[tenant.Identity]int
+	shares  shares
 	events  int64
 	ended   bool
 }
@@ -84,7 +89,7 @@ func New(o Options) *Hub {
 	ctx, end := context.WithCancel(context.Background())
 	return &Hub{
 		options: o.defaulted(), ctx: ctx, end: end,
-		streams: map[streamKey]*stream{}, subs: map[Key]*subscriber{}, shares: map[tenant.Identity]int{},
+		streams: map[streamKey]*stream{}, subs: map[Key]*subscriber{}, shares: shares{by: map[tenant.Identity]int{}},
 	}
 }
 

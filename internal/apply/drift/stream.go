@@ -4,7 +4,6 @@ package drift
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,27 +50,6 @@ func (h *Hub) stream(sub *subscriber, s Subscription, o *Object) *stream {
 		sub.streams[found] = 0
 	}
 	return found
-}
-
-// admit runs a stream, if the limit allows one more.
-func (h *Hub) admit(s *stream) {
-	running := 0
-	for _, n := range h.shares {
-		running += n
-	}
-	most := max(h.options.Limit/share, 1)
-	switch {
-	case running >= h.options.Limit:
-		s.why = fmt.Sprintf("this controller has %d watches already, which is the limit (--watch-limit)", running)
-		return
-	case h.shares[s.key.identity] >= most:
-		s.why = fmt.Sprintf("service account %s has %d watches already, which is its share of --watch-limit", s.key.identity, most)
-		return
-	}
-	ctx, cancel := context.WithCancel(h.ctx)
-	s.cancel, s.why = cancel, ""
-	h.shares[s.key.identity]++
-	h.running.Go(func() { h.run(ctx, s) })
 }
 
 // find returns the item of a deployment.
@@ -133,9 +111,7 @@ func (h *Hub) release(sub *subscriber, s *stream) {
 		return
 	}
 	s.cancel()
-	if h.shares[s.key.identity]--; h.shares[s.key.identity] == 0 {
-		delete(h.shares, s.key.identity)
-	}
+	h.shares.add(holderOf(s.key.identity), -1)
 }
 
 // again requests a new list.

@@ -103,7 +103,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	o.Approvals.BindFlags(fs)
 	o.Remote.BindFlags(fs)
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
-		"How many watches of the objects of deployments are open at once, at most a quarter of them for one ServiceAccount; all other objects are compared at the interval. 0 for none.")
+		"How many watches of the objects of deployments are open at once, at most a quarter of them for one ServiceAccount, and three quarters for all other clusters; all other objects are compared at the interval. 0 for none.")
 	o.Limits.BindContentFlags(fs)
 	o.Manifests.BindFlags(fs)
 	o.Workers.BindFlags(fs)
@@ -214,7 +214,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Clients: o.Remote.Kept, Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, Keys: keys, Manifests: o.Manifests,
-		Watches: drift.Options{Limit: o.WatchLimit}, Timeline: timeline.Of(mgr),
+		Watches: drift.Options{Limit: o.WatchLimit, PerCluster: o.Remote.Watches}, Timeline: timeline.Of(mgr),
 	}, nil
 }
 

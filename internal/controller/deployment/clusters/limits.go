@@ -16,11 +16,13 @@ type Limits struct {
 	Kept int
 	// Concurrent is how many deployments to other clusters are reconciled at once, beside those to this one.
 	Concurrent int
+	// Watches is how many watches of the objects of one other cluster are open.
+	Watches int
 }
 
 // Default returns the defaults of the flags.
 func Default() Limits {
-	return Limits{Kept: 1024, Concurrent: 64}
+	return Limits{Kept: 1024, Concurrent: 64, Watches: 20}
 }
 
 // BindFlags adds the flags to a set.
@@ -30,6 +32,8 @@ func (l *Limits) BindFlags(fs *pflag.FlagSet) {
 		"How many clusters of spec.kubeConfig stay connected, with what they serve: one for each namespace and kubeconfig. With more clusters than that, each reconcile connects and discovers again. As many clients of ServiceAccounts of this cluster are kept.")
 	fs.IntVar(&l.Concurrent, "concurrent-remote", l.Concurrent,
 		"How many deployments with spec.kubeConfig are reconciled at once, at most half of them of one namespace; those of this cluster have --concurrent for themselves.")
+	fs.IntVar(&l.Watches, "watches-per-cluster", l.Watches,
+		"How many watches of the objects of one cluster of spec.kubeConfig are open at once, within --watch-limit; its other objects are compared at the interval.")
 }
 
 // Validate returns the first flag with a value that cannot be used.
@@ -37,7 +41,7 @@ func (l *Limits) Validate() error {
 	for _, flag := range []struct {
 		name  string
 		value int
-	}{{"--remote-clusters", l.Kept}, {"--concurrent-remote", l.Concurrent}} {
+	}{{"--remote-clusters", l.Kept}, {"--concurrent-remote", l.Concurrent}, {"--watches-per-cluster", l.Watches}} {
 		if flag.value < 1 {
 			return fmt.Errorf("%s is %d: it has to be at least 1", flag.name, flag.value)
 		}

@@ -24,7 +24,7 @@ func TestLimitsAreChecked(t *testing.T) {
 	if got, err := bound(); err != nil || *got != clusters.Default() {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for _, arg := range []string{"--remote-clusters=0", "--remote-clusters=-1", "--concurrent-remote=0"} {
+	for _, arg := range []string{"--remote-clusters=0", "--remote-clusters=-1", "--concurrent-remote=0", "--watches-per-cluster=0"} {
 		if _, err := bound(arg); err == nil || !strings.Contains(err.Error(), strings.Split(arg, "=")[0]+" is ") {
 			t.Errorf("%s: got %v", arg, err)
 		}

@@ -99,10 +99,11 @@ func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 		t.Fatal(err)
 	}
 	config.Wrap(wrap)
-	own, err := installation.Client(config)
+	direct, err := installation.Client(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	own := installation.Unindexed(direct)
 	tenants, err := tenant.NewPool(config, tenant.Options{})
 	if err != nil {
 		t.Fatal(err)

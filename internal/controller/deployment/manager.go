@@ -48,6 +48,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
+	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -182,6 +183,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, trigger.StatusLost(), trigger.AbandonDemanded())
 	if err := approval.Index(mgr); err != nil {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
+	}
+	if err := sourceusers.Index(mgr); err != nil {
+		return err
 	}
 	changes := trigger.Mapper{Client: r.Client, Packages: &r.decide.Awaited, Dependencies: &r.resolve.Dependencies}
 	running, err := ctrl.NewControllerManagedBy(mgr).

@@ -30,6 +30,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/controller/source/figures"
+	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -118,6 +119,9 @@ func NewReconciler(deps Deps) *Reconciler {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
 	r.Timeline.OnRewind(r.waiting.clear)
+	if err := sourceusers.Index(mgr); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		WatchesMetadata(namespaces(), handler.EnqueueRequestsFromMapFunc(r.sourcesIn), builder.WithPredicates(createdOrDeleted())).

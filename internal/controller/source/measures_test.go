@@ -25,6 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 // alone is a separate reconciler with its own storage and metrics for suspended sources,
@@ -36,7 +37,7 @@ func alone(t *testing.T, r *rig, change func(*source.Deps)) *source.Reconciler {
 		t.Fatal(err)
 	}
 	deps := source.Deps{
-		Client: unsuspended{r.admin}, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Upstreams: upstreams(),
+		Client: unsuspended{installation.Unindexed(r.admin)}, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Upstreams: upstreams(),
 		Events: noEvents{}, PerNamespace: 5,
 	}
 	if change != nil {

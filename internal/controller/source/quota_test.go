@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 // incompressible is a tree of one file.
@@ -65,7 +66,7 @@ func TestSupersededArtifactsGiveWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reconciler := source.NewReconciler(source.Deps{Client: r.admin, APIReader: r.admin, Store: store, Retention: source.Retention{Records: 10}})
+	reconciler := source.NewReconciler(source.Deps{Client: installation.Unindexed(r.admin), APIReader: r.admin, Store: store, Retention: source.Retention{Records: 10}})
 	object := &v1alpha1.BundleSource{}
 	object.Namespace, object.Name = controlplane.NewNamespace(t, r.cp), "moving"
 	for seed := range byte(5) {

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/installation"
 )
 
 // A process that ends, or lost its lease, reports nothing: the source did not fail.
@@ -36,7 +37,7 @@ func TestAShutdownIsNoFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	ending := source.NewReconciler(source.Deps{
-		Client: r.admin, APIReader: r.admin, Store: store, Scratch: t.TempDir(), Upstreams: upstreams(),
+		Client: installation.Unindexed(r.admin), APIReader: r.admin, Store: store, Scratch: t.TempDir(), Upstreams: upstreams(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

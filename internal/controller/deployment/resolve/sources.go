@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
@@ -21,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
+	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -168,7 +168,8 @@ func (r Sources) dropInlineSource(ctx context.Context, d *v1alpha1.BundleDeploym
 	case err != nil:
 		return fmt.Errorf("reading bundlesource %s: %w", key, err)
 	}
-	if users, err := Users(ctx, r.Client, &source); err != nil || len(users) > 0 {
+	users := 0
+	if err := sourceusers.Each(ctx, r.Client, key, func(*v1alpha1.BundleDeployment) { users++ }); err != nil || users > 0 {
 		return err
 	}
 	err = r.Client.Delete(ctx, &source, client.Preconditions{UID: &source.UID})
@@ -214,21 +215,6 @@ func (r Sources) updateInlineSource(ctx context.Context, d *v1alpha1.BundleDeplo
 		return nil, fmt.Errorf("updating bundlesource %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	return source, nil
-}
-
-// Users lists the deployments that install a source.
-func Users(ctx context.Context, reader client.Reader, source client.Object) ([]reconcile.Request, error) {
-	var deployments v1alpha1.BundleDeploymentList
-	if err := reader.List(ctx, &deployments, client.InNamespace(source.GetNamespace())); err != nil {
-		return nil, fmt.Errorf("listing the deployments of bundlesource %s: %w", client.ObjectKeyFromObject(source), err)
-	}
-	var requests []reconcile.Request
-	for i := range deployments.Items {
-		if effective.SourceName(&deployments.Items[i]) == source.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
-		}
-	}
-	return requests, nil
 }
 
 // Readiness is the Ready condition of a source; nil when it says nothing.

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/waiting"
+	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 )
 
 // Mapper map changes of objects to the deployments that they concern.
@@ -63,7 +64,10 @@ func SourceChanged() predicate.Predicate {
 
 // UsersOf lists the deployments to wake when a source changes.
 func (r Mapper) UsersOf(ctx context.Context, source client.Object) []reconcile.Request {
-	requests, err := resolve.Users(ctx, r.Client, source)
+	var requests []reconcile.Request
+	err := sourceusers.Each(ctx, r.Client, client.ObjectKeyFromObject(source), func(d *v1alpha1.BundleDeployment) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(d)})
+	})
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "source", client.ObjectKeyFromObject(source))
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote tests deployments to another cluster that really is another one: two
-// control planes, of which the release suite starts both.
+// Package remote tests deployments to another cluster that really is another one: there are two
+// control planes. The release suite (SATCHEL_FULL=1) also kills the API server of the other one.
 package remote

@@ -103,7 +103,7 @@ func (k *kind) reconcile(request reconcile.Request) {
 	k.served.Add(1)
 }
 
-// 500 remote objects whose servers do not answer hold 32 of 64 places, and none of the 8 local ones: 100 local objects are all
+// 500 remote objects, with servers that do not answer, hold 32 of 64 places, and none of the 8 local ones: 100 local objects are all
 // served meanwhile. Nothing is queued again in a loop: an object without a turn is looked at once, and then when it has one.
 func TestBlockedObjectsOfOneKindLeaveTheOther(t *testing.T) {
 	const local, remote = 8, 64

@@ -87,7 +87,7 @@ func (s slowly) Read(p []byte) (int, error) {
 	return s.Reader.Read(p)
 }
 
-// However a probe ends, it releases its place: answered, refused, given up by its caller, as a watch, or cut in its answer.
+// However a probe ends, it releases its place: answered, refused, cancelled by its caller, as a watch, or cut in its answer.
 func TestProbesReleaseTheirPlaces(t *testing.T) {
 	cut := func(*http.Request) (*http.Response, error) {
 		return &http.Response{Body: io.NopCloser(io.MultiReader(strings.NewReader("{"), broken{}))}, nil
@@ -134,8 +134,8 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// A caller that gives up its probe says nothing about the server: the next one may try at once.
-func TestProbesThatAreGivenUp(t *testing.T) {
+// A caller that cancels its probe says nothing about the server: the next one may try at once.
+func TestCancelledProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
 		b := &connection.Breaker{Host: "cluster", Now: time.Now, Probes: semaphore.NewWeighted(1), Next: transport(func(r *http.Request) (*http.Response, error) {

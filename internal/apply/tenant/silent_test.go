@@ -17,21 +17,21 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 )
 
-// hanging is a server that accepts connections, and never answers the TLS handshake.
-type hanging struct {
+// silent is a server that accepts connections, and never answers the TLS handshake.
+type silent struct {
 	kubeconfig *tenant.Kubeconfig
 	mu         sync.Mutex
 	accepted   []net.Conn
 	count      int
 }
 
-func newHanging(t *testing.T) *hanging {
+func newSilent(t *testing.T) *silent {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &hanging{}
+	h := &silent{}
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
 		for {
@@ -57,7 +57,7 @@ func newHanging(t *testing.T) *hanging {
 }
 
 // cut closes the connections, which ends the requests that wait for an answer.
-func (h *hanging) cut() {
+func (h *silent) cut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, accepted := range h.accepted {
@@ -67,16 +67,16 @@ func (h *hanging) cut() {
 }
 
 // connections is how many connections were accepted so far.
-func (h *hanging) connections() int {
+func (h *silent) connections() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.count
 }
 
-// fleet is the workers of two namespaces, one for each cluster that hangs.
+// fleet is the workers of two namespaces, one for each silent server.
 type fleet struct {
 	remotes *tenant.Remotes
-	servers []*hanging
+	servers []*silent
 }
 
 // connections is how many connections all servers accepted so far.
@@ -99,7 +99,7 @@ func (f *fleet) ask(t *testing.T, namespaces, told int, during func()) {
 			client := remoteClient(t, f.remotes, h.kubeconfig, fmt.Sprint("shop-", namespace), "")
 			workers.Go(func() {
 				if _, err := client.Target(t.Context()); err == nil {
-					t.Error("a server that hangs answered")
+					t.Error("a silent server answered")
 				}
 				returned[namespace].Add(1)
 			})
@@ -127,13 +127,13 @@ func (f *fleet) ask(t *testing.T, namespaces, told int, during func()) {
 // 10 of 60 servers accept connections and never answer. Once that is known, 10 workers that try them again hold 2 places at
 // once in their namespace; the other 8 are told the known failure at once, and the 50 healthy servers answer meanwhile.
 // Another namespace has places of its own.
-func TestS7HangingServersHoldFewWorkers(t *testing.T) {
+func TestS7SilentServersHoldFewWorkers(t *testing.T) {
 	const dead, healthy, namespaces = 10, 50, 2
 	clock := atomic.Int64{}
 	remotes := tenant.NewRemotes(dialAnywhere, tenant.Options{Now: func() time.Time { return time.Unix(clock.Load(), 0) }})
 	f := &fleet{remotes: remotes}
 	for range dead {
-		f.servers = append(f.servers, newHanging(t))
+		f.servers = append(f.servers, newSilent(t))
 	}
 	s := &server{kinds: []string{"ConfigMap"}}
 	secured(t, s, "a")

@@ -35,7 +35,9 @@ func convertHelm(e entered, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result := n.result(namespacesOf(left)...)
-	result.Format, result.Version, result.Hooks = Helm, rendered.Version, left
+	result.Format = Helm
+	result.Version = rendered.Version
+	result.Hooks = left
 	result.Warnings = warnings(rendered.Warnings, adapted.Warnings)
 	return result, nil
 }

@@ -189,8 +189,11 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result := n.result(rendered.Namespaces...)
-	result.Format, result.Warnings = RegistryV1, warnings(rendered.Warnings, adapted.Warnings)
+	result.Format = RegistryV1
+	result.Warnings = warnings(rendered.Warnings, adapted.Warnings)
 	result.Certificates = served(rendered.Certificates, adapted)
-	result.Requirements, result.Package, result.Version = rendered.Requirements, rendered.Package, rendered.Package.Version
+	result.Requirements = rendered.Requirements
+	result.Package = rendered.Package
+	result.Version = rendered.Package.Version
 	return result, nil
 }

@@ -138,3 +138,34 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get, list]}]
 		})
 	}
 }
+
+// A namespace that the deployment needs and does not create is created beside the roles in it: nothing is granted cluster-wide for it.
+func TestAdditionsCreateMissingNamespaces(t *testing.T) {
+	r := request(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: shop}}")
+	missing, err := r.Missing(rights.Held{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		created []string
+		want    []string
+	}{
+		"created by the deployment": {nil, []string{"ClusterRole /", "ClusterRoleBinding /"}},
+		"created here":              {[]string{"shop", "unused"}, []string{"Namespace /shop", "Role shop/", "RoleBinding shop/"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.Namespaces = tc.created
+			objects, err := rights.Additions(r, missing, []string{"shop", "unused"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, object := range objects {
+				got = append(got, object.GetKind()+" "+object.GetNamespace()+"/"+strings.Split(object.GetName(), "satchel:")[0])
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -175,7 +175,9 @@ func newBlob(name string, number int, text []byte) Blob {
 	blob := Blob{Path: name, Number: number, JSON: text}
 	var head struct{ Schema, Package, Name string }
 	blob.Problem = unmarshal(text, &head)
-	blob.Schema, blob.Package, blob.Name = head.Schema, head.Package, head.Name
+	blob.Schema = head.Schema
+	blob.Package = head.Package
+	blob.Name = head.Name
 	if blob.Problem == nil && blob.Schema == "" {
 		blob.Problem = errors.New("the field schema is missing")
 	}

@@ -5,6 +5,7 @@ package preview
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -99,6 +100,11 @@ func (p *Previewer) grant(missing rights.Missing, inputs []inventory.ID) {
 	}
 	if request.ServiceAccount == "" {
 		return
+	}
+	for _, found := range p.made.Violations {
+		if found.Rule == violation.NamespaceMissing && slices.Contains(p.made.Absent, found.Object.Name) {
+			request.Namespaces = append(request.Namespaces, found.Object.Name)
+		}
 	}
 	manifests, err := rights.Additions(request, missing, p.made.Absent)
 	if err != nil {

@@ -87,7 +87,10 @@ func (q *Demands) Pause(key types.NamespacedName, what string, now time.Time) ti
 			return pause
 		}
 	}
-	last.what, last.at, last.spaced, last.ahead = what, now, !prompt, 0
+	last.what = what
+	last.at = now
+	last.spaced = !prompt
+	last.ahead = 0
 	if last.spaced {
 		last.ahead = last.took
 		q.charge(key.Namespace, last.ahead, now)

@@ -33,7 +33,11 @@ func Describe(files fs.FS, packaged string, limits manifest.Limits) (Description
 	}
 	d := Description{Schema: len(loaded.Schema) > 0}
 	if m := loaded.Metadata; m != nil {
-		d.Name, d.Version, d.AppVersion, d.Description, d.KubeVersion = m.Name, m.Version, m.AppVersion, m.Description, m.KubeVersion
+		d.Name = m.Name
+		d.Version = m.Version
+		d.AppVersion = m.AppVersion
+		d.Description = m.Description
+		d.KubeVersion = m.KubeVersion
 	}
 	for _, inner := range loaded.Dependencies() {
 		if inner.Metadata != nil {

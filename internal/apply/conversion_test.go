@@ -235,7 +235,7 @@ func TestUpgradeThatUsersConfirm(t *testing.T) {
 			c.die(w)
 			return unconverting(bundle)
 		}, "conversion webhook for"},
-		"not allowed": {"the account may not list", func(w *world, c *converter) string {
+		"not allowed": {"the ServiceAccount may not list", func(w *world, c *converter) string {
 			return unconverting(c.old(w, 2))
 		}, "cannot list resource"},
 		"other storage": {"nothing can be written as v1 before the update", func(w *world, c *converter) string {

@@ -41,7 +41,7 @@ func (w *world) end(pruning pruning.Policy) []string {
 }
 
 // A CRD that may be deleted is deleted after the resources of the bundle, and
-// stays, if the account may list them, while a user has one.
+// stays, if the ServiceAccount may list them, while a user has one.
 func TestDeleteDefinition(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.GrantCluster("installer", workspace.Everything...)

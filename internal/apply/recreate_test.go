@@ -145,7 +145,7 @@ func (w *world) uid(manifest string) types.UID {
 }
 
 // A lost inventory is rebuilt from the objects with the owner's labels that its manager
-// applied, in all namespaces that the account may list. Labels alone prove nothing.
+// applied, in all namespaces that the ServiceAccount may list. Labels alone prove nothing.
 func TestRecover(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.MustApply(application)

@@ -259,7 +259,7 @@ func TestRequiredIsEnoughAndNothingToSpare(t *testing.T) {
 	w.MustApply(operator)
 	upgrade := required(next, operator)
 	if said := w.refusals(next); !strings.Contains(said, "watch nodes") || !strings.Contains(said, "watch pods") {
-		t.Errorf("before the account has the rights of the new version: %s", said)
+		t.Errorf("before the ServiceAccount has the rights of the new version: %s", said)
 	}
 	w.hold(upgrade)
 	if said := w.refusals(next); said != "" {

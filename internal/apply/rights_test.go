@@ -35,7 +35,7 @@ func (w *world) preflight(manifests string) string {
 func TestT5MissingPermissions(t *testing.T) {
 	w := newWorld(t, workspace.Rule("", "configmaps", "get,patch,create,delete"), workspace.Rule("rbac.authorization.k8s.io", "roles,rolebindings", "get"),
 		workspace.Rule("", "secrets,serviceaccounts,services", "*"), workspace.Rule("apps", "deployments", "get,patch,delete"))
-	want := `the account cannot, in namespace "NS": create deployments.apps (web); ` +
+	want := `the ServiceAccount cannot, in namespace "NS": create deployments.apps (web); ` +
 		`create, delete, patch rolebindings.rbac.authorization.k8s.io (web), roles.rbac.authorization.k8s.io (web): ` +
 		`grant this to service account "NS/installer" by a Role and a RoleBinding there`
 	if all := w.preflight(application); all != strings.ReplaceAll(want, "NS", w.Namespace) {
@@ -91,7 +91,7 @@ metadata: {name: NS-evil}
 		`in namespace "kube-system": create, delete, get, patch configmaps (system): `,
 		"in the cluster: create, delete, get, patch clusterroles.rbac.authorization.k8s.io (NS-evil), namespaces (NS-evil), priorityclasses.scheduling.k8s.io (NS-evil): ",
 	} {
-		if !strings.Contains(said, "the account cannot, "+strings.ReplaceAll(id, "NS", w.Namespace)) {
+		if !strings.Contains(said, "the ServiceAccount cannot, "+strings.ReplaceAll(id, "NS", w.Namespace)) {
 			t.Errorf("%s is not said at once:\n%s", id, said)
 		}
 	}
@@ -153,9 +153,9 @@ subjects: [{kind: ServiceAccount, name: web, namespace: NS}]
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 `
 	w := newWorld(t, workspace.Rule("", "configmaps", "*"), workspace.Rule("rbac.authorization.k8s.io", "roles,rolebindings", "get,create,patch,list,delete"))
-	want := `the account cannot grant what it does not hold, in namespace "NS": * *.* for Role NS/root: ` +
+	want := `the ServiceAccount cannot grant what it does not hold, in namespace "NS": * *.* for Role NS/root: ` +
 		`grant this, or to escalate the roles and to bind them, to service account "NS/installer" by a Role and a RoleBinding there
-the account may not grant permissions that it cannot be shown to hold, in namespace "NS": bind clusterroles.rbac.authorization.k8s.io (cluster-admin) for RoleBinding NS/admins: ` +
+the ServiceAccount may not grant permissions that it cannot be shown to hold, in namespace "NS": bind clusterroles.rbac.authorization.k8s.io (cluster-admin) for RoleBinding NS/admins: ` +
 		`grant this to service account "NS/installer" by a Role and a RoleBinding there`
 	if missing := w.preflight(escalate); missing != strings.ReplaceAll(want, "NS", w.Namespace) {
 		t.Errorf("the preflight says %s", missing)

@@ -355,7 +355,7 @@ func TestRBACOfADeployment(t *testing.T) {
 
 	missing := c.satchel("rbac", "podinfo", "--missing")
 	plan := c.satchel("plan", "podinfo")
-	c.want(plan, kit.ExitError, "the account cannot get Secret "+c.namespace+"/variables, which the spec names")
+	c.want(plan, kit.ExitError, "the ServiceAccount cannot get Secret "+c.namespace+"/variables, which the spec names")
 	if missing.code != kit.ExitOK || !strings.HasSuffix(plan.out, missing.out) || len(c.planned(kit.ExitError).Account.Manifests) != 2 {
 		t.Errorf("plan does not end with what is missing: %s\n%s", missing, plan)
 	}

@@ -50,7 +50,7 @@ func aPreview() *preview.Preview {
 		},
 		Held: "6 of 10 objects would be deleted", Skipped: []string{"ServiceMonitor.monitoring.coreos.com demo/a"}, Certificates: []string{"Secret demo/serving"},
 		Violations: []preview.ViolationPreview{{Rule: "Collision", Object: "ConfigMap demo/a", Message: "ConfigMap demo/a belongs to shop/other", Remedy: "rename it" + steering}},
-		Account:    preview.AccountPreview{Name: "demo/installer", Missing: []preview.ViolationPreview{{Message: "the account cannot get pods"}}},
+		Account:    preview.AccountPreview{Name: "demo/installer", Missing: []preview.ViolationPreview{{Message: "the ServiceAccount cannot get pods"}}},
 		Impact: preview.ImpactPreview{
 			Permissions: []preview.PermissionPreview{{Subject: `service account "demo/web"`, May: []string{"get secrets" + steering, "list pods"}}, {Subject: `user "ann"`, Namespace: "demo", May: []string{"get pods"}}},
 			Definitions: []preview.DefinitionPreview{{Name: "widgets.example.org", Change: "Changed", Details: []string{"v1: adds .spec.size"}}, {Name: "gone.example.org", Change: "Removed"}},

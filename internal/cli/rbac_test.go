@@ -34,7 +34,7 @@ func TestRBACStrict(t *testing.T) {
 	golden(t, "rbac/strict", satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required", "--strict").String())
 }
 
-// On a remote cluster the account needs permission to identify the cluster.
+// On a remote cluster the ServiceAccount needs permission to identify the cluster.
 func TestRBACOnAnotherCluster(t *testing.T) {
 	got := satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "-n", "team", "--name", "greeter", "--remote", "--only", "required")
 	golden(t, "rbac/remote", got.String())

@@ -48,7 +48,7 @@ func lacks(message string) (found map[string][]lack, more bool) {
 				if notNamed.MatchString(noun) {
 					noun, more = notNamed.ReplaceAllString(noun, ""), true
 				}
-				one := lack{verbs: strings.Split(words[1], ", "), noun: noun, granted: strings.HasPrefix(line, "the account cannot grant")}
+				one := lack{verbs: strings.Split(words[1], ", "), noun: noun, granted: strings.HasPrefix(line, "the ServiceAccount cannot grant")}
 				if bare, names, named := strings.Cut(noun, " ("); named {
 					names = strings.TrimSuffix(names, ")")
 					one.noun, one.more = bare, notNamed.MatchString(names)
@@ -176,22 +176,22 @@ func TestRefusalNamesTheRule(t *testing.T) {
 		message   string
 		right     bool
 	}{
-		"everything":         {"what it covers is lacking, too", everything, "", "the account cannot, in namespace \"shop\": create, get pods (a), services (b)" + grant + "\nthe account cannot grant what it does not hold, in the cluster: * *.* for ClusterRole x" + grant, true},
-		"stood in":           {"a user who may escalate needs no other permission that a role grants", roles, "", "the account cannot grant what it does not hold, in the cluster: * clusterroles.rbac.authorization.k8s.io for ClusterRole x; get /metrics for ClusterRole y" + grant, true},
-		"stood not in":       {"to create something is no matter of roles", roles, "", "the account cannot, in the cluster: * clusterroles.rbac.authorization.k8s.io; create pods" + grant, false},
-		"only a part":        {"the rule itself is not said", everything, "", "the account cannot, in the cluster: create, get pods (a)" + grant, false},
-		"nothing":            {"it refuses for another reason", everything, "", "the account cannot reach the cluster", false},
-		"names":              {"all is said", workloads, "shop", "the account cannot, in namespace \"shop\": create, get deployments.apps (a, b), replicasets.apps (a, b)" + grant, true},
-		"some names":         {"people read the first ones", workloads, "shop", "the account cannot, in namespace \"shop\": create, get deployments.apps (a and 1 more), replicasets.apps (a and 1 more)" + grant, true},
-		"in two parts":       {"all is said", workloads, "shop", "the account cannot, in namespace \"shop\": create deployments.apps (a, b), replicasets.apps (a, b); get deployments.apps (a, b), replicasets.apps (a, b)" + grant, true},
-		"a verb is missing":  {"get is not said", workloads, "shop", "the account cannot, in namespace \"shop\": create deployments.apps (a, b), replicasets.apps (a, b)" + grant, false},
-		"a name is missing":  {"b is not said", workloads, "shop", "the account cannot, in namespace \"shop\": create, get deployments.apps (a), replicasets.apps (a, b)" + grant, false},
-		"a verb too many":    {"the rule does not delete", workloads, "shop", "the account cannot, in namespace \"shop\": create, delete, get deployments.apps (a, b), replicasets.apps (a, b)" + grant, false},
-		"all names":          {"the rule is about two", workloads, "shop", "the account cannot, in namespace \"shop\": create, get deployments.apps, replicasets.apps (a, b)" + grant, false},
-		"another namespace":  {"it holds in one", workloads, "shop", "the account cannot, in namespace \"tools\": create, get deployments.apps (a, b), replicasets.apps (a, b)" + grant, false},
-		"a group of another": {"the group differs", workloads, "shop", "the account cannot, in namespace \"shop\": create, get deployments.example.org (a, b), replicasets.apps (a, b)" + grant, false},
-		"URL":                {"all is said", metrics, "", "the account cannot grant what it does not hold, in the cluster: get /metrics for ClusterRole x, ClusterRole y and 2 more" + grant, true},
-		"another URL":        {"it is not of the rule", metrics, "", "the account cannot, in the cluster: get /metrics, /healthz" + grant, false},
+		"everything":         {"what it covers is lacking, too", everything, "", "the ServiceAccount cannot, in namespace \"shop\": create, get pods (a), services (b)" + grant + "\nthe ServiceAccount cannot grant what it does not hold, in the cluster: * *.* for ClusterRole x" + grant, true},
+		"stood in":           {"a user who may escalate needs no other permission that a role grants", roles, "", "the ServiceAccount cannot grant what it does not hold, in the cluster: * clusterroles.rbac.authorization.k8s.io for ClusterRole x; get /metrics for ClusterRole y" + grant, true},
+		"stood not in":       {"to create something is no matter of roles", roles, "", "the ServiceAccount cannot, in the cluster: * clusterroles.rbac.authorization.k8s.io; create pods" + grant, false},
+		"only a part":        {"the rule itself is not said", everything, "", "the ServiceAccount cannot, in the cluster: create, get pods (a)" + grant, false},
+		"nothing":            {"it refuses for another reason", everything, "", "the ServiceAccount cannot reach the cluster", false},
+		"names":              {"all is said", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create, get deployments.apps (a, b), replicasets.apps (a, b)" + grant, true},
+		"some names":         {"people read the first ones", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create, get deployments.apps (a and 1 more), replicasets.apps (a and 1 more)" + grant, true},
+		"in two parts":       {"all is said", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create deployments.apps (a, b), replicasets.apps (a, b); get deployments.apps (a, b), replicasets.apps (a, b)" + grant, true},
+		"a verb is missing":  {"get is not said", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create deployments.apps (a, b), replicasets.apps (a, b)" + grant, false},
+		"a name is missing":  {"b is not said", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create, get deployments.apps (a), replicasets.apps (a, b)" + grant, false},
+		"a verb too many":    {"the rule does not delete", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create, delete, get deployments.apps (a, b), replicasets.apps (a, b)" + grant, false},
+		"all names":          {"the rule is about two", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create, get deployments.apps, replicasets.apps (a, b)" + grant, false},
+		"another namespace":  {"it holds in one", workloads, "shop", "the ServiceAccount cannot, in namespace \"tools\": create, get deployments.apps (a, b), replicasets.apps (a, b)" + grant, false},
+		"a group of another": {"the group differs", workloads, "shop", "the ServiceAccount cannot, in namespace \"shop\": create, get deployments.example.org (a, b), replicasets.apps (a, b)" + grant, false},
+		"URL":                {"all is said", metrics, "", "the ServiceAccount cannot grant what it does not hold, in the cluster: get /metrics for ClusterRole x, ClusterRole y and 2 more" + grant, true},
+		"another URL":        {"it is not of the rule", metrics, "", "the ServiceAccount cannot, in the cluster: get /metrics, /healthz" + grant, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := requiredRule{role: &unstructured.Unstructured{}, PolicyRule: c.rule}

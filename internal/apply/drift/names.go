@@ -16,7 +16,7 @@ import (
 // Reading describes an object when a deployment read it.
 type Reading struct {
 	Ref tenant.Ref
-	// State is its resource version, or Absent, or Hidden where the account may not get it.
+	// State is its resource version, or Absent, or Hidden where the ServiceAccount may not get it.
 	State string
 }
 

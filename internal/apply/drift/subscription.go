@@ -59,7 +59,7 @@ type Gap struct {
 	Why       string
 }
 
-// String describes the gap: "secrets in shop: the account may not watch them", "secrets db in shop: the account may not
+// String describes the gap: "secrets in shop: the ServiceAccount may not watch them", "secrets db in shop: the ServiceAccount may not
 // watch it".
 func (g Gap) String() string {
 	where := g.Resource.String()

@@ -106,7 +106,7 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 			return result
 		case apierrors.IsForbidden(err):
 			result.object.State = Unknown
-			result.object.Message = "the account may not get it"
+			result.object.Message = "the ServiceAccount may not get it"
 			return result
 		case err != nil:
 			result.err = fmt.Errorf("%s: %w", object.ID, err)

@@ -37,7 +37,7 @@ func (r Rules) Complete(ctx context.Context, client reader, object plan.Object, 
 	case apierrors.IsNotFound(err), err == nil && uid != "" && string(live.GetUID()) != uid:
 		return Completion{State: Missing, Message: "it was deleted before it was seen to end; if it deletes itself, give it a longer ttlSecondsAfterFinished"}, nil
 	case apierrors.IsForbidden(err):
-		return Completion{State: Unknown, Message: "the account may not get it"}, nil
+		return Completion{State: Unknown, Message: "the ServiceAccount may not get it"}, nil
 	case err != nil:
 		return Completion{}, fmt.Errorf("looking at %s: %w", object.ID, err)
 	}

@@ -43,7 +43,7 @@ func (c checking) cause(ctx context.Context, workload *unstructured.Unstructured
 	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	items, err := c.client.List(ctx, tenant.Ref{Resource: pods, Namespace: workload.GetNamespace()}, selector, podLimit)
 	if apierrors.IsForbidden(err) {
-		return "the account may not list its Pods to find the cause"
+		return "the ServiceAccount may not list its Pods to find the cause"
 	}
 	if err != nil {
 		return "" // the workload's own message stands

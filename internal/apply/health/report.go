@@ -23,7 +23,7 @@ const (
 	Missing State = "Missing"
 	// Terminating: it is being deleted.
 	Terminating State = "Terminating"
-	// Unknown: the account may not read it, or its status cannot be read.
+	// Unknown: the ServiceAccount may not read it, or its status cannot be read.
 	Unknown State = "Unknown"
 	// InProgress: it is not healthy yet.
 	InProgress State = "InProgress"

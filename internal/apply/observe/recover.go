@@ -29,7 +29,7 @@ type Recovered struct {
 }
 
 // Recover looks for all objects of an owner when its inventory was lost: with one metadata
-// LIST for each served kind, or for each namespace where the account may list it only there.
+// LIST for each served kind, or for each namespace where the ServiceAccount may list it only there.
 // An error means that something could not be read.
 func Recover(ctx context.Context, client *tenant.Client, owner inventory.Owner, namespaces ...string) (Recovered, error) {
 	kinds, silent, err := client.Kinds().Listable(ctx)

@@ -116,7 +116,7 @@ type MissingKind struct {
 type Presence int
 
 const (
-	// Unknown: the account may not read it.
+	// Unknown: the ServiceAccount may not read it.
 	Unknown Presence = iota
 	// Present: it exists and accepts objects.
 	Present

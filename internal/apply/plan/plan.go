@@ -92,7 +92,7 @@ type Plan struct {
 	// Hooks run once before and after an operation, each object by itself: see HookRuns.
 	Hooks []HookObject
 	PruneStages
-	// Unreadable are desired objects that the account may not read; they are also among
+	// Unreadable are desired objects that the ServiceAccount may not read; they are also among
 	// the violations.
 	Unreadable []Object
 	// Kept are CRDs of the bundle that stay as they are on the cluster: see Rules.Returning. Sorted.

@@ -9,7 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
-// unreadable are the desired objects that the account may not read.
+// unreadable are the desired objects that the ServiceAccount may not read.
 func (in Input) unreadable(desired []Object) []Object {
 	return slices.DeleteFunc(slices.Clone(desired), func(o Object) bool {
 		_, found := in.Unreadable[o.ID]
@@ -41,7 +41,7 @@ func unseen(objects []Object) []violation.Violation {
 	}
 	return []violation.Violation{{
 		Rule:    violation.PermissionMissing,
-		Message: "the account may not look at " + what,
+		Message: "the ServiceAccount may not look at " + what,
 		Remedy:  "grant it permission to get them",
 	}}
 }

@@ -26,7 +26,7 @@ type trial struct {
 }
 
 // tried has the API server dry-run the objects that seem to grant too much, for it knows
-// more: the live objects, and the rules of roles that the account may not read. Beyond the
+// more: the live objects, and the rules of roles that the ServiceAccount may not read. Beyond the
 // limit the rules decide where they can, and else the dry run that comes before
 // anything is granted.
 func (a *permissionCheck) tried(ctx context.Context, needs []rights.Need, sure, unsure []rights.Demand) ([]rights.Demand, error) {
@@ -69,7 +69,7 @@ func rank(late bool) int {
 	return 0
 }
 
-// unwritable are the objects that the account may not write in any case.
+// unwritable are the objects that the ServiceAccount may not write in any case.
 func (a *permissionCheck) unwritable(needs []rights.Need) map[inventory.ID]bool {
 	objects := map[inventory.ID]bool{}
 	for _, object := range a.plan.Unreadable {

@@ -39,9 +39,9 @@ func missingPermissions(missing rights.Missing, id tenant.Identity) []violation.
 		}
 	}
 	return slices.Concat(
-		objects.violations("the account cannot", "grant this", id),
-		granted.violations("the account cannot grant what it does not hold", "grant this, or to escalate the roles and to bind them,", id),
-		instead.violations("the account may not grant permissions that it cannot be shown to hold", "grant this", id),
+		objects.violations("the ServiceAccount cannot", "grant this", id),
+		granted.violations("the ServiceAccount cannot grant what it does not hold", "grant this, or to escalate the roles and to bind them,", id),
+		instead.violations("the ServiceAccount may not grant permissions that it cannot be shown to hold", "grant this", id),
 	)
 }
 

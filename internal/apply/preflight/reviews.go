@@ -12,7 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 )
 
-// question asks whether the account has one permission.
+// question asks whether the ServiceAccount has one permission.
 type question struct {
 	place string // a namespace; empty: in the cluster, and in all namespaces
 	right rights.Right

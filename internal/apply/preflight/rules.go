@@ -201,11 +201,11 @@ func rulesOf(status authorizationv1.SubjectRulesReviewStatus) []rbacv1.PolicyRul
 func (a *permissionCheck) warnings() []string {
 	var list []string
 	if len(a.unasked) > 0 {
-		list = append(list, fmt.Sprintf("it is not known whether the account has the permissions that the bundle needs in %s: "+
+		list = append(list, fmt.Sprintf("it is not known whether the ServiceAccount has the permissions that the bundle needs in %s: "+
 			"only %d namespaces are checked, and none where cluster-wide permissions suffice", namespaces(a.unasked), mostPlaces))
 	}
 	if a.unknown > 0 {
-		list = append(list, fmt.Sprintf("it is not known whether the account has %d of the permissions that the bundle needs: "+
+		list = append(list, fmt.Sprintf("it is not known whether the ServiceAccount has %d of the permissions that the bundle needs: "+
 			"the API server does not report all of its rules, and only %d single permissions are checked", a.unknown, mostQuestions))
 	}
 	return list

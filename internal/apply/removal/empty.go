@@ -32,7 +32,7 @@ var defaultObjects = map[string]bool{"ServiceAccount/default": true, "ConfigMap/
 const enough = 20
 
 // deleteEmpty deletes a namespace when nothing else lives in it. It waits for objects that
-// are terminating; objects of other owners, and kinds that the account may not list, keep
+// are terminating; objects of other owners, and kinds that the ServiceAccount may not list, keep
 // the namespace.
 func (d deleter) deleteEmpty(ctx context.Context, deletion plan.Deletion) end {
 	kinds, err := d.client.Kinds().Namespaced(ctx)
@@ -91,7 +91,7 @@ func (d deleter) inhabitant(ctx context.Context, kind discovery.Listed, namespac
 	list, err := d.client.ListMetadata(ctx, tenant.Ref{Resource: kind.Served.Resource, Namespace: namespace}, metav1.ListOptions{Limit: enough})
 	switch {
 	case apierrors.IsForbidden(err):
-		return inhabitant{stays: fmt.Sprintf("the account may not list %s to see whether it is empty", kind.Served.Resource.GroupResource())}
+		return inhabitant{stays: fmt.Sprintf("the ServiceAccount may not list %s to see whether it is empty", kind.Served.Resource.GroupResource())}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return inhabitant{}
 	case err != nil:

@@ -17,7 +17,7 @@ import (
 
 // deleteUnused deletes a CRD when no resource of its kind is left anywhere. Those of
 // the bundle are deleted before. It waits for resources that are terminating; resources of
-// other owners, and ones that the account may not list, keep the CRD. A resource that is
+// other owners, and ones that the ServiceAccount may not list, keep the CRD. A resource that is
 // created between the LIST and the deletion is deleted with it: the API server has no
 // precondition against that.
 func (d deleter) deleteUnused(ctx context.Context, deletion plan.Deletion) end {
@@ -63,7 +63,7 @@ func (d deleter) users(ctx context.Context, resources tenant.Ref) (inhabitant, e
 		page, err := d.client.ListMetadata(ctx, resources, options)
 		switch {
 		case apierrors.IsForbidden(err):
-			return inhabitant{stays: fmt.Sprintf("the account may not list %s in the cluster to see whether any is left", resources.Resource.GroupResource())}, nil
+			return inhabitant{stays: fmt.Sprintf("the ServiceAccount may not list %s in the cluster to see whether any is left", resources.Resource.GroupResource())}, nil
 		case objecterror.NotServed(err):
 			found.unserved = true
 			return found, nil

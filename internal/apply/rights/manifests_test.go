@@ -85,9 +85,9 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 		recommend bool // something there
 		note      string
 	}{
-		"own":         {"it is the bundle's", []string{"apps", "team", "watched"}, everything, false, "the account needs its permissions there cluster-wide"},
-		"apps":        {"so it is when objects go there that name none", []string{"team", "watched"}, everything, false, "the account needs its permissions there cluster-wide"},
-		"watched":     {"so it is when it has to exist", []string{"apps", "team"}, everything, false, "the account needs its permissions there cluster-wide"},
+		"own":         {"it is the bundle's", []string{"apps", "team", "watched"}, everything, false, "the ServiceAccount needs its permissions there cluster-wide"},
+		"apps":        {"so it is when objects go there that name none", []string{"team", "watched"}, everything, false, "the ServiceAccount needs its permissions there cluster-wide"},
+		"watched":     {"so it is when it has to exist", []string{"apps", "team"}, everything, false, "the ServiceAccount needs its permissions there cluster-wide"},
 		"team":        {"the account's has to be there", []string{"apps", "team", "watched"}, inItself, true, "refuses to adopt it"},
 		"kube-public": {"every cluster has it", []string{"apps", "team", "watched"}, inItself, true, "refuses to adopt it"},
 	} {

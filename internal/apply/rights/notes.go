@@ -36,9 +36,9 @@ func (r Request) namespaceNote(name string) string {
 		return fmt.Sprintf("exists before the bundle, so that the deployment refuses to adopt it: leave it out of the bundle, "+
 			"or add the annotation %s to have it adopted", inventory.AnnotationOrphaned)
 	}
-	note := "is deleted with the bundle only if it is empty and the account may list every kind in it, a permission that is not included here; else it stays"
+	note := "is deleted with the bundle only if it is empty and the ServiceAccount may list every kind in it, a permission that is not included here; else it stays"
 	if slices.ContainsFunc(r.Objects, func(o plan.Object) bool { return o.Namespace == name }) {
-		note += "; as no Role can exist in it before, the account needs its permissions there cluster-wide: " +
+		note += "; as no Role can exist in it before, the ServiceAccount needs its permissions there cluster-wide: " +
 			"leave it out of the bundle to have it created first, with permissions in it alone"
 	}
 	return note
@@ -47,11 +47,11 @@ func (r Request) namespaceNote(name string) string {
 func (d Demand) note() string {
 	switch {
 	case d.Unknown && d.Object == d.Role:
-		return "aggregates the rules of other roles, so that the account needs the verb escalate on it: with that it can grant itself any permission"
+		return "aggregates the rules of other roles, so that the ServiceAccount needs the verb escalate on it: with that it can grant itself any permission"
 	case d.Unknown:
-		return fmt.Sprintf("binds %s, which the bundle does not contain: the account needs the verb bind on it, and can bind it to any subject", d.Role)
+		return fmt.Sprintf("binds %s, which the bundle does not contain: the ServiceAccount needs the verb bind on it, and can bind it to any subject", d.Role)
 	case d.Object == d.Role && slices.ContainsFunc(d.Rights, Right.unbounded):
-		return "grants permissions that lead to all others, so that the account needs to hold them, too"
+		return "grants permissions that lead to all others, so that the ServiceAccount needs to hold them, too"
 	}
 	return ""
 }

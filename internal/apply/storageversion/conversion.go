@@ -52,7 +52,7 @@ type Conversion struct {
 //	no resources                      None
 //	all resources rewritten           None
 //	there are more                    wait, and go on in the next call
-//	the account may not list them,    None, and say what that means
+//	the ServiceAccount may not list them,    None, and say what that means
 //	or some are refused, each alone
 //	fails for longer than patience    None, and say what that means
 //	fails                             wait, and try again
@@ -165,7 +165,7 @@ func (r Migrator) settleStored(ctx context.Context, ref tenant.Ref, storage stri
 	patch["status"] = map[string]any{"storedVersions": []string{storage}}
 	answer, err := r.Client.MergeStatus(ctx, ref, patch, inventory.OrphanManager)
 	if apierrors.IsForbidden(err) {
-		result.Note += ", which its status.storedVersions does not say: the account may not patch customresourcedefinitions/status"
+		result.Note += ", which its status.storedVersions does not say: the ServiceAccount may not patch customresourcedefinitions/status"
 		return nil
 	}
 	if err != nil {

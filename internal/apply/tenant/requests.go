@@ -190,7 +190,7 @@ func (c *Client) DeleteFor(ctx context.Context, ref Ref, uid types.UID, resource
 	return answer.Meta.DeletionTimestamp == nil, nil
 }
 
-// Allowed asks whether the account has a permission.
+// Allowed asks whether the ServiceAccount has a permission.
 func (c *Client) Allowed(ctx context.Context, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	review := authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
 	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"

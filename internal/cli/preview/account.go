@@ -83,7 +83,7 @@ func (p *Previewer) unreadableInputs(ctx context.Context, client *tenant.Client)
 		}
 		unreadable = append(unreadable, id)
 		p.Out.Account.Missing = append(p.Out.Account.Missing, violationOf(violation.Violation{
-			Rule: violation.PermissionMissing, Object: id, Message: fmt.Sprintf("the account cannot get %s, which the spec names", id),
+			Rule: violation.PermissionMissing, Object: id, Message: fmt.Sprintf("the ServiceAccount cannot get %s, which the spec names", id),
 			Remedy: fmt.Sprintf("grant this to service account %q by a Role and a RoleBinding there", p.Out.Account.Name),
 		}))
 	}

@@ -194,7 +194,7 @@ func (p *Previewer) report() {
 	}
 	for _, found := range p.made.Violations {
 		if found.Rule == violation.PermissionMissing { // it was checked as the user
-			p.note("%s: its change is unknown", strings.Replace(found.Message, "the account may not", "you may not", 1))
+			p.note("%s: its change is unknown", strings.Replace(found.Message, "the ServiceAccount may not", "you may not", 1))
 			continue
 		}
 		v.Violations = append(v.Violations, violationOf(found))

@@ -255,7 +255,7 @@ func TestT5WhatMayBeReadAndNotWritten(t *testing.T) {
 	})
 	key := r.deploy(t, namespace, "app", quick)
 	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
-	want := `the account cannot, in namespace "` + namespace + `": delete, patch services (s): grant this to service account "` + namespace +
+	want := `the ServiceAccount cannot, in namespace "` + namespace + `": delete, patch services (s): grant this to service account "` + namespace +
 		`/installer" by a Role and a RoleBinding there`
 	if message := conditions.GetMessage(d, v1alpha1.PlannedCondition); message != want {
 		t.Errorf("the message is %q, want %q", message, want)

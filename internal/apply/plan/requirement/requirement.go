@@ -52,7 +52,7 @@ type Package struct {
 type Facts struct {
 	// Kinds are the required ones that are served.
 	Kinds map[schema.GroupVersionKind]bool
-	// KubeVersion as the API server returns it: v1.36.3. Empty: the account may not read it.
+	// KubeVersion as the API server returns it: v1.36.3. Empty: the ServiceAccount may not read it.
 	KubeVersion string
 	Packages    []Package
 }
@@ -102,8 +102,8 @@ func atLeast(version, least string) bool {
 	return err == nil && has.GTE(needs)
 }
 
-// grantVersion is the remedy where the account may not read the version.
-const grantVersion = "grant the account permission to get the URL /version (in nonResourceURLs of a ClusterRole, as system:public-info-viewer has it)"
+// grantVersion is the remedy where the ServiceAccount may not read the version.
+const grantVersion = "grant the ServiceAccount permission to get the URL /version (in nonResourceURLs of a ClusterRole, as system:public-info-viewer has it)"
 
 // asksVersion tells whether a requirement is about the version of Kubernetes.
 func (r Requirement) asksVersion() bool {

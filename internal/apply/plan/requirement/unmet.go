@@ -51,7 +51,7 @@ func (f Facts) Unmet(r Requirement) violation.Violation {
 		found.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the cluster has %s", r.Versions, f.KubeVersion)
 		found.Remedy = "upgrade the cluster, install an older version of the bundle, or " + orWarn
 		if f.KubeVersion == "" {
-			found.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the account may not ask for the cluster's version", r.Versions)
+			found.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the ServiceAccount may not ask for the cluster's version", r.Versions)
 			found.Remedy = grantVersion + ", or " + orWarn
 		}
 	default:
@@ -61,7 +61,7 @@ func (f Facts) Unmet(r Requirement) violation.Violation {
 		}
 		found.Remedy = "install what is missing and remove what is excluded, packages with BundleDeployments in this namespace, or " + orWarn
 		if f.KubeVersion == "" && r.asksVersion() {
-			found.Remedy = "as the account may not ask for the cluster's version, " + grantVersion + "; then " + found.Remedy
+			found.Remedy = "as the ServiceAccount may not ask for the cluster's version, " + grantVersion + "; then " + found.Remedy
 		}
 	}
 	return found

@@ -16,7 +16,7 @@ const DeleteHooksAnnotation = "satchel.dev/delete-hooks"
 const ResourcePolicyAnnotation = "helm.sh/resource-policy"
 
 // HookOperation is what hooks run before and after.
-// +kubebuilder:validation:Enum=Install;Upgrade;Delete;TakeOver
+// +kubebuilder:validation:Enum=Install;Upgrade;Delete;Adopt
 type HookOperation string
 
 // Operations.
@@ -27,14 +27,14 @@ const (
 	HookUpgrade HookOperation = "Upgrade"
 	// HookDelete is the removal of the BundleDeployment.
 	HookDelete HookOperation = "Delete"
-	// HookTakeOver is the first revision, where its objects ran before, as after satchel adopt:
+	// HookAdopt is the first revision, where its objects ran before, as after satchel adopt:
 	// no hook runs.
-	HookTakeOver HookOperation = "TakeOver"
+	HookAdopt HookOperation = "Adopt"
 )
 
 // HooksStatus tells which hooks of the bundle ran. It is what keeps a hook from running twice.
 type HooksStatus struct {
-	// Operation that the hooks surround. TakeOver is the first revision of objects that ran
+	// Operation that the hooks surround. Adopt is the first revision of objects that ran
 	// before, as after satchel adopt: no hook runs.
 	Operation HookOperation `json:"operation"`
 

@@ -44,7 +44,7 @@ func (m *maker) chooseAuthorities() error {
 		}
 		signs = made
 		m.issued(m.authorityID, "Issued a certificate authority, valid until %s: %s", day(signs), why)
-	case !next.none() && (why != "" || m.mayTakeOver(next)):
+	case !next.none() && (why != "" || m.mayReplace(next)):
 		signs, next = next, pair{}
 		m.issued(m.authorityID, "Let the successor of the certificate authority sign, valid until %s: %s", day(signs), cmp.Or(why, "all objects trust it"))
 	}
@@ -61,7 +61,7 @@ func (m *maker) authority(cert, key []byte) (pair, string) {
 	return p, why
 }
 
-func (m *maker) mayTakeOver(next pair) bool {
+func (m *maker) mayReplace(next pair) bool {
 	made := next.cert.NotBefore.Add(backdated)
 	return m.in.Trusted && !m.now.Before(made.Add(Settling))
 }

@@ -168,7 +168,7 @@ func (s state) check(t *testing.T, c *cluster) {
 }
 
 // Clients that trust both notice nothing when the successor takes over, and only its own Secret is written.
-func TestTakeOverIsQuiet(t *testing.T) {
+func TestAuthorityReplacementKeepsTrust(t *testing.T) {
 	c := newCluster(hook)
 	c.settle(t)
 	succeed(t, c)

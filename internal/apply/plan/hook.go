@@ -60,8 +60,8 @@ const (
 	Upgrade Operation = "Upgrade"
 	// Removal: all of it is deleted.
 	Removing Operation = "Delete"
-	// TakeOver: the deployment adopts an existing installation; no hook runs.
-	TakeOver Operation = "TakeOver"
+	// Adopting: the deployment adopts an existing installation; no hook runs.
+	Adopting Operation = "Adopt"
 )
 
 // eventsOf are the events before and after an operation.
@@ -127,7 +127,7 @@ func (p Plan) First() Operation {
 	for _, action := range p.Actions() {
 		switch {
 		case action.Verb == Adopt && applyStage(action.Object) == stageWorkloads:
-			return TakeOver
+			return Adopting
 		case action.Verb == Adopt:
 			adopted++
 		case action.Verb == Create && !action.Untracked:
@@ -135,7 +135,7 @@ func (p Plan) First() Operation {
 		}
 	}
 	if adopted > 0 && created == 0 {
-		return TakeOver
+		return Adopting
 	}
 	return Install
 }

@@ -31,7 +31,7 @@ func TestHookRuns(t *testing.T) {
 		plan.Install:  {"pre-install early", "pre-install a", "pre-install b", "pre-install late", "post-install b"},
 		plan.Upgrade:  {"pre-upgrade late"},
 		plan.Removing: {"pre-delete gone"},
-		plan.TakeOver: nil,
+		plan.Adopting: nil,
 	} {
 		var got []string
 		for _, run := range plan.HookRuns(hooks, operation) {
@@ -55,8 +55,8 @@ func TestFirstOperation(t *testing.T) {
 	}{
 		"nothing is there":   {[]plan.Action{act(one, plan.Create), act(workload, plan.Create)}, plan.Install},
 		"some data was kept": {[]plan.Action{act(one, plan.Adopt), act(workload, plan.Create)}, plan.Install},
-		"it runs":            {[]plan.Action{act(one, plan.Create), act(workload, plan.Adopt)}, plan.TakeOver},
-		"all of it is there": {[]plan.Action{act(one, plan.Adopt)}, plan.TakeOver},
+		"it runs":            {[]plan.Action{act(one, plan.Create), act(workload, plan.Adopt)}, plan.Adopting},
+		"all of it is there": {[]plan.Action{act(one, plan.Adopt)}, plan.Adopting},
 	} {
 		if got := (plan.Plan{Stages: []plan.Stage{{Actions: tc.actions}}}).First(); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)

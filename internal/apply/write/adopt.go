@@ -36,7 +36,7 @@ func (w Writer) adopt(ctx context.Context, action plan.Action) error {
 		case ownership.Foreign:
 			return &RefusalError{Why: violation.Collides(seen, action.ID, w.Owner).String()}
 		}
-		if err = w.takeOver(ctx, ref, live); !apierrors.IsConflict(err) {
+		if err = w.recordOwner(ctx, ref, live); !apierrors.IsConflict(err) {
 			break
 		}
 	}
@@ -46,8 +46,8 @@ func (w Writer) adopt(ctx context.Context, action plan.Action) error {
 	return fmt.Errorf("adopting the object: %w", err)
 }
 
-// takeOver records our manager as the owner, on condition that the object is as it was read.
-func (w Writer) takeOver(ctx context.Context, ref tenant.Ref, live *metav1.PartialObjectMetadata) error {
+// recordOwner records our manager as the owner, on condition that the object is as it was read.
+func (w Writer) recordOwner(ctx context.Context, ref tenant.Ref, live *metav1.PartialObjectMetadata) error {
 	entries, err := fieldmanager.HandOver(live.ManagedFields, w.Owner.Manager())
 	if err != nil {
 		return err

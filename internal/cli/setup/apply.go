@@ -152,7 +152,7 @@ func (i *installer) put(ctx context.Context, p *piece) error {
 			return err
 		}
 	case p.live != nil:
-		if err := i.takeOver(ctx, p); err != nil {
+		if err := i.transferFields(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -203,8 +203,8 @@ func gone(ctx context.Context, e *check.Examiner, p *piece) (kit.WaitState, erro
 // formerAppliers are the field managers of kubectl. Fields that they own and that the desired object lacks would stay forever.
 var formerAppliers = sets.New("kubectl-client-side-apply", "kubectl")
 
-// takeOver transfers the fields that kubectl applied to this program, so that obsolete ones are removed.
-func (i *installer) takeOver(ctx context.Context, p *piece) error {
+// transferFields transfers the fields that kubectl applied to this program, so that obsolete ones are removed.
+func (i *installer) transferFields(ctx context.Context, p *piece) error {
 	if !slices.ContainsFunc(p.live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return formerAppliers.Has(f.Manager) }) {
 		return nil
 	}

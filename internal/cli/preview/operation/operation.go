@@ -57,8 +57,8 @@ func (f Facts) begins() plan.Operation {
 	switch {
 	case status.LastAppliedRevision != "":
 		return plan.Upgrade
-	case status.Hooks != nil && status.Hooks.Operation == v1alpha1.HookTakeOver:
-		return plan.TakeOver
+	case status.Hooks != nil && status.Hooks.Operation == v1alpha1.HookAdopt:
+		return plan.Adopting
 	}
 	return f.Plan.First()
 }

@@ -42,7 +42,7 @@ func TestHooksThatRun(t *testing.T) {
 		"adopted": {reason: "the workloads ran before", change: func(f *operation.Facts) {
 			f.Plan.Stages = []plan.Stage{{Actions: []plan.Action{action("ConfigMap", plan.Adopt)}}}
 		}},
-		"taking over":  {reason: "the operation goes on although no workload is adopted now", status: v1alpha1.BundleDeploymentStatus{Hooks: &v1alpha1.HooksStatus{Operation: v1alpha1.HookTakeOver, Content: "former"}}},
+		"taking over":  {reason: "the operation goes on although no workload is adopted now", status: v1alpha1.BundleDeploymentStatus{Hooks: &v1alpha1.HooksStatus{Operation: v1alpha1.HookAdopt, Content: "former"}}},
 		"first hooks":  {reason: "the applied revision had none", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v0"}, want: "pre-upgrade a, pre-upgrade b, post-upgrade c"},
 		"finished":     {reason: "the hooks of this content have run", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Hooks: finished}},
 		"commit":       {reason: "another artifact with the same content", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Hooks: finished}, change: func(f *operation.Facts) { f.Artifact = "other" }},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hooks runs the hooks of an operation on a bundle: an installation, a takeover, an upgrade or a deletion. It
+// Package hooks runs the hooks of an operation on a bundle: an installation, an adoption, an upgrade or a deletion. It
 // decides which operation it is, and stores each action before it happens, so that it is known after a crash. No function
 // waits for a hook: it returns which one is waited for. internal/apply/hooks runs a single hook.
 package hooks

@@ -80,8 +80,8 @@ func (r *Runner) newOperation(in *Input, was *v1alpha1.HooksStatus) *v1alpha1.Ho
 	}
 	if in.Object.Status.LastAppliedRevision == "" {
 		operation = in.Plan.First()
-		if was != nil && was.Operation == v1alpha1.HookTakeOver {
-			operation = plan.TakeOver
+		if was != nil && was.Operation == v1alpha1.HookAdopt {
+			operation = plan.Adopting
 		}
 	}
 	record := &v1alpha1.HooksStatus{

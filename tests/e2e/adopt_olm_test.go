@@ -272,9 +272,9 @@ func (o *operator) refused(key client.ObjectKey, of string) {
 	})
 }
 
-// TestTakeOverFromOLM migrates a Subscription from the cluster, applies what comes out, and adopts what OLM runs: no Pod
+// TestAdoptFromOLM migrates a Subscription from the cluster, applies what comes out, and adopts what OLM runs: no Pod
 // restarts, and nothing goes with the ClusterServiceVersion but what only OLM needed.
-func TestTakeOverFromOLM(t *testing.T) {
+func TestAdoptFromOLM(t *testing.T) {
 	o := newOperator(t, registryv1.Options{OperatorConditions: true, DeploymentConfig: annotating(t, map[string]string{"olm.operatorGroup": "watched", "operatorframework.io/properties": properties})})
 	for _, kind := range []string{"Subscription", "InstallPlan", "ClusterServiceVersion"} {
 		o.define("operators.coreos.com", "v1alpha1", kind, apiextensionsv1.NamespaceScoped)
@@ -382,9 +382,9 @@ func (o *operator) owned(key client.ObjectKey) {
 	}
 }
 
-// TestTakeOverFromOLMv1 takes over what a ClusterExtension controls by a Helm release, and then removes both, with all that
+// TestAdoptFromOLMv1 takes over what a ClusterExtension controls by a Helm release, and then removes both, with all that
 // they own: nothing of it is left, and so everything stays.
-func TestTakeOverFromOLMv1(t *testing.T) {
+func TestAdoptFromOLMv1(t *testing.T) {
 	o := newOperator(t, registryv1.Options{})
 	o.define("olm.operatorframework.io", "v1", "ClusterExtension", apiextensionsv1.ClusterScoped)
 	extension := o.create("kubectl-create", o.manifest(`

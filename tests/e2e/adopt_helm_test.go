@@ -91,9 +91,9 @@ func (o *operator) remembered(name string) *unstructured.Unstructured {
   labels: {owner: helm, name: ` + name + `, status: deployed, version: "1"}}}`)
 }
 
-// TestTakeOverFromHelm takes a release over: the plan says how, no Pod restarts, no hook runs, and nothing is Helm's
+// TestAdoptFromHelm takes a release over: the plan says how, no Pod restarts, no hook runs, and nothing is Helm's
 // afterwards. The next change is an upgrade, hooks included.
-func TestTakeOverFromHelm(t *testing.T) {
+func TestAdoptFromHelm(t *testing.T) {
 	r := newRig(t)
 	o := &operator{rig: r, t: t, namespace: r.namespace(t)}
 	hook, release := o.helmRelease("shop")
@@ -102,7 +102,7 @@ func TestTakeOverFromHelm(t *testing.T) {
 	o.refused(key, "belongs to Helm release "+o.namespace+"/shop: adopt the whole release, without a restart, with satchel adopt shop -n "+o.namespace)
 	o.satchel(kit.ExitOK, "adopt", key.Name, "--yes", "--delete-former")
 	d := o.ready(t, key)
-	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookTakeOver || hooks.FinishedTime == nil {
+	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookAdopt || hooks.FinishedTime == nil {
 		t.Errorf("status.hooks is %+v", hooks)
 	}
 	o.undisturbed("after the take-over", before)

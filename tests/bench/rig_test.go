@@ -280,7 +280,7 @@ func (r *rig) requests(t testing.TB, since controlplane.AuditMark) requests {
 				counted.objects++
 			}
 		}
-		counted.byVerb[who+": "+e.Verb+" "+e.Resource]++
+		counted.byVerb[fmt.Sprint(who, ": ", e.Verb, " ", e.Resource, "/", e.Subresource, " ", e.Code)]++
 	}
 	return counted
 }

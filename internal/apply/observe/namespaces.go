@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -54,8 +53,7 @@ func readNamespaces(ctx context.Context, client *tenant.Client, in *plan.Input, 
 }
 
 func presenceOf(ctx context.Context, client *tenant.Client, name string) (plan.Presence, error) {
-	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	found, err := client.Metadata(ctx, tenant.Ref{Resource: namespaces, Name: name})
+	found, err := client.Namespace(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return plan.Absent, nil

@@ -43,6 +43,8 @@ type permissionCheck struct {
 	client *tenant.Client
 	plan   plan.Plan
 	absent map[string]bool // namespaces
+	// rules returns the rules of a namespace, and whether they may be out of date.
+	rules func(context.Context, string) (authorizationv1.SubjectRulesReviewStatus, bool, error)
 
 	unasked []string // namespaces, sorted, that were not asked about
 	unknown int      // permissions that were not asked about
@@ -50,6 +52,10 @@ type permissionCheck struct {
 
 func newPermissionCheck(client *tenant.Client, p plan.Plan) *permissionCheck {
 	a := permissionCheck{client: client, plan: p, absent: map[string]bool{}}
+	a.rules = a.rulesNow
+	if !p.Upgrade { // many may be installed together
+		a.rules = client.RecentRules
+	}
 	for _, name := range p.Absent {
 		a.absent[name] = true
 	}
@@ -60,6 +66,10 @@ func newPermissionCheck(client *tenant.Client, p plan.Plan) *permissionCheck {
 // limits kept from being asked about.
 func (a *permissionCheck) missing(ctx context.Context, w wanted) (rights.Missing, error) {
 	findings, err := a.byRules(ctx, w)
+	if err == nil && slices.ContainsFunc(findings, func(f finding) bool { return f.recent && !f.missing.None() }) {
+		a.rules = a.rulesNow
+		findings, err = a.byRules(ctx, w)
+	}
 	if err != nil {
 		return rights.Missing{}, err
 	}
@@ -87,6 +97,7 @@ func (a *permissionCheck) missing(ctx context.Context, w wanted) (rights.Missing
 type finding struct {
 	missing rights.Missing
 	sure    bool
+	recent  bool
 	err     error
 }
 
@@ -116,7 +127,7 @@ func (a *permissionCheck) byRules(ctx context.Context, w wanted) ([]finding, err
 			here, err = a.ruling(ctx, name)
 		}
 		of, held := places[name], rights.Held{"": everywhere.rules, name: here.rules}
-		return finding{missing: rights.FindMissing(of.needs, of.demands, held), sure: here.sure, err: err}
+		return finding{missing: rights.FindMissing(of.needs, of.demands, held), sure: here.sure, recent: here.recent || everywhere.recent, err: err}
 	})
 	errs := []error{ctx.Err()}
 	for _, found := range findings {
@@ -169,10 +180,11 @@ type ruling struct {
 	rules  *rights.Rules
 	sure   bool // no other authorizer allows more
 	hidden bool // not reported, or larger than the limit
+	recent bool // not asked for now
 }
 
 func (a *permissionCheck) ruling(ctx context.Context, place string) (ruling, error) {
-	status, err := a.client.Rules(ctx, cmp.Or(place, nowhere))
+	status, recent, err := a.rules(ctx, cmp.Or(place, nowhere))
 	var large *connection.AnswerTooLargeError
 	switch {
 	case apierrors.IsForbidden(err), errors.As(err, &large):
@@ -181,7 +193,13 @@ func (a *permissionCheck) ruling(ctx context.Context, place string) (ruling, err
 		return ruling{}, err
 	}
 	rules := rights.NewRules(rulesOf(status))
-	return ruling{rules: rules, sure: !status.Incomplete && status.EvaluationError == "" && !rules.Partial()}, nil
+	return ruling{rules: rules, recent: recent, sure: !status.Incomplete && status.EvaluationError == "" && !rules.Partial()}, nil
+}
+
+// rulesNow asks for the rules.
+func (a *permissionCheck) rulesNow(ctx context.Context, namespace string) (authorizationv1.SubjectRulesReviewStatus, bool, error) {
+	status, err := a.client.Rules(ctx, namespace)
+	return status, false, err
 }
 
 func rulesOf(status authorizationv1.SubjectRulesReviewStatus) []rbacv1.PolicyRule {

@@ -41,6 +41,7 @@ type account struct {
 	target   atomic.Pointer[target]
 	decoding *sync.Mutex // see remote; nil for the own cluster
 	marking  marking
+	recent   recent
 }
 
 // For returns the client for one deployment in the namespace of the identity: each
@@ -65,7 +66,7 @@ func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *
 	}
 	return &Client{account: &account{
 		identity: id, raw: raw, metadata: meta, kinds: kinds,
-		timeout: o.RequestTimeout, requests: requests, now: o.Now,
+		timeout: o.RequestTimeout, requests: requests, now: o.Now, recent: newRecent(o.Now),
 	}}, nil
 }
 

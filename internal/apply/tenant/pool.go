@@ -91,10 +91,6 @@ type target struct {
 // targetAge is how long the identity of the cluster is cached.
 const targetAge = time.Minute
 
-// accountAge is how long AccountExisted caches that an account exists: enough
-// for the many watches that begin together.
-const accountAge = time.Second
-
 // NewPool makes a pool over the controller's own configuration, which must not
 // impersonate.
 func NewPool(base *rest.Config, o Options) (*Pool, error) {
@@ -223,12 +219,12 @@ func (p *Pool) AccountExists(ctx context.Context, id Identity) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("looking for service account %s: %w", id, err)
 	}
-	p.seen.Add(id, true, accountAge)
+	p.seen.Add(id, true, recentAge)
 	return true, nil
 }
 
-// AccountExisted is AccountExists for callers that only read: it caches for a second that an
-// account exists.
+// AccountExisted is AccountExists with an answer that may be up to a second old if it is yes: enough for the many deployments
+// and watches that begin together.
 func (p *Pool) AccountExisted(ctx context.Context, id Identity) (bool, error) {
 	if _, seen := p.seen.Get(id); seen {
 		return true, nil

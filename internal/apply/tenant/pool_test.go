@@ -235,7 +235,7 @@ func TestTargetIsKept(t *testing.T) {
 	}
 }
 
-// Readers cache for a second that an account exists, and never that it does not.
+// That an account exists is cached for a second, and never that it does not.
 func TestT2AccountIsLookedForAgain(t *testing.T) {
 	s := newServer(t)
 	now := time.Unix(0, 0)
@@ -258,7 +258,7 @@ func TestT2AccountIsLookedForAgain(t *testing.T) {
 	s.mu.Unlock()
 	exists(true, 1)
 	if got, err := pool.AccountExists(t.Context(), id); err != nil || got {
-		t.Errorf("who acts is told %t, %v of an account that is gone", got, err)
+		t.Errorf("who asks anew is told %t, %v of an account that is gone", got, err)
 	}
 	now = now.Add(1001 * time.Millisecond)
 	exists(false, 3)

@@ -228,6 +228,7 @@ func (c *Client) Rules(ctx context.Context, namespace string) (authorizationv1.S
 	if err := json.Unmarshal(raw, &review); err != nil {
 		return review.Status, fmt.Errorf("decoding the API server's answer: %w", err)
 	}
+	c.keepRules(namespace, review.Status)
 	return review.Status, nil
 }
 

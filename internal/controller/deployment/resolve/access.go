@@ -34,7 +34,7 @@ type Accounts struct {
 // cluster, that ServiceAccount reads the kubeconfig, and the client is for that
 // cluster. If that fails, both clients are for this cluster.
 func (r Accounts) Find(ctx context.Context, d *v1alpha1.BundleDeployment) (stage.Access, error) {
-	if err := r.exists(ctx, d); err != nil {
+	if err := r.exists(ctx, d, r.Tenants.AccountExisted); err != nil {
 		return stage.Access{}, err
 	}
 	return r.impersonate(ctx, d)
@@ -46,7 +46,7 @@ func (r Accounts) Find(ctx context.Context, d *v1alpha1.BundleDeployment) (stage
 // plan; nil if there is none. Any other missing name, or another kubeconfig than the recorded
 // one, is refused: a change of the spec never leads to the permissions of another missing name.
 func (r Accounts) FindToRemove(ctx context.Context, d *v1alpha1.BundleDeployment, record *v1alpha1.ExecutedPlan) (stage.Access, error) {
-	missing := r.exists(ctx, d)
+	missing := r.exists(ctx, d, r.Tenants.AccountExists)
 	if missing != nil && (failure.Of(missing).Reason != v1alpha1.ReasonAccountNotFound || record == nil || len(approval.Elsewhere(record, &d.Spec)) > 0) {
 		return stage.Access{}, missing
 	}
@@ -56,9 +56,9 @@ func (r Accounts) FindToRemove(ctx context.Context, d *v1alpha1.BundleDeployment
 }
 
 // exists returns an error if the deployment's ServiceAccount does not exist.
-func (r Accounts) exists(ctx context.Context, d *v1alpha1.BundleDeployment) error {
+func (r Accounts) exists(ctx context.Context, d *v1alpha1.BundleDeployment, look func(context.Context, tenant.Identity) (bool, error)) error {
 	identity := tenant.Identity{Namespace: d.Namespace, ServiceAccount: d.Spec.ServiceAccountName}
-	exists, err := r.Tenants.AccountExists(ctx, identity)
+	exists, err := look(ctx, identity)
 	switch {
 	case err != nil && identity.Validate() != nil:
 		return failure.Error{Reason: v1alpha1.ReasonAccountNotFound, Stalled: true, Err: err}

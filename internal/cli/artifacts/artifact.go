@@ -117,24 +117,30 @@ func (o opened) printFile(a *kit.App, path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return o.noFile(path)
 	case err != nil:
-		return fmt.Errorf("reading %s of the artifact of %s: %w", view.Inline(path), o.published.Owner, kit.WithoutPath(err))
+		return o.unreadable(path, err)
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder in the artifact of %s: name a file in it, or write all files with --dir", view.Inline(path), o.published.Owner)
 	}
 	if printer.IsTerminal(a.Streams.Out) {
 		content, err := fs.ReadFile(o.Files, path)
-		if err == nil {
-			_, err = fmt.Fprint(a.Streams.Out, view.Printable(string(content)))
+		if err != nil {
+			return o.unreadable(path, err)
 		}
+		_, err = fmt.Fprint(a.Streams.Out, view.Printable(string(content)))
 		return err
 	}
 	file, err := o.Files.Open(path)
 	if err != nil {
-		return err
+		return o.unreadable(path, err)
 	}
 	defer file.Close() //nolint:errcheck // only read from
 	_, err = io.Copy(a.Streams.Out, file)
 	return err
+}
+
+// unreadable names the file that could not be read.
+func (o opened) unreadable(path string, err error) error {
+	return fmt.Errorf("reading %s of the artifact of %s: %w", view.Inline(path), o.published.Owner, kit.WithoutPath(err))
 }
 
 // noFile names the files that may have been meant.
@@ -142,6 +148,9 @@ func (o opened) noFile(path string) error {
 	h, err := o.list(context.Background())
 	if err != nil {
 		return err
+	}
+	if len(h.Files) == 0 {
+		return fmt.Errorf("there is no file %s in the artifact of %s: it has no files", view.Inline(path), o.published.Owner)
 	}
 	names := make([]string, 0, len(h.Files))
 	for _, file := range h.Files {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -28,12 +29,13 @@ type Turns struct {
 	arrived uint64                                                  // how many objects have waited so far
 	waiting map[string][]waiter                                     // in their order
 	known   map[types.NamespacedName]bool                           // waits (false) or was promised a turn (true)
+	awaited map[types.NamespacedName]chan struct{}                  // closed when the turn is promised; see TakeWithin
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request] // of the controller; nil until it starts
 }
 
 // NewTurns returns turns for most objects of a namespace at once; 0 means any number.
 func NewTurns(most int) *Turns {
-	return &Turns{most: most, busy: map[string]int{}, waiting: map[string][]waiter{}, known: map[types.NamespacedName]bool{}}
+	return &Turns{most: most, busy: map[string]int{}, waiting: map[string][]waiter{}, known: map[types.NamespacedName]bool{}, awaited: map[types.NamespacedName]chan struct{}{}}
 }
 
 // waiter is an object that waits.
@@ -98,6 +100,32 @@ func (t *Turns) Take(key types.NamespacedName) (done func(), ok bool) {
 	return func() { t.pass(key.Namespace) }, true
 }
 
+// TakeWithin is Take, but waits for a turn for some time before the reconcile has to end.
+func (t *Turns) TakeWithin(ctx context.Context, key types.NamespacedName, patience time.Duration) (done func(), ok bool) {
+	if done, ok = t.Take(key); ok || patience <= 0 {
+		return done, ok
+	}
+	promised := make(chan struct{})
+	t.mu.Lock()
+	if t.known[key] {
+		close(promised)
+	} else {
+		t.awaited[key] = promised
+	}
+	t.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-promised:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	delete(t.awaited, key)
+	t.mu.Unlock()
+	return t.Take(key)
+}
+
 // Drop releases the turn that an object waits for, or was promised, and does not need
 // any more.
 func (t *Turns) Drop(key types.NamespacedName) {
@@ -158,7 +186,10 @@ func (t *Turns) pass(namespace string) {
 		t.busy[next]++
 		t.total++
 		t.known[keys[0].key] = true
-		if t.queue != nil {
+		if promised, here := t.awaited[keys[0].key]; here {
+			delete(t.awaited, keys[0].key)
+			close(promised)
+		} else if t.queue != nil {
 			t.queue.Add(reconcile.Request{NamespacedName: keys[0].key})
 		}
 	}

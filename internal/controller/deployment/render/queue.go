@@ -23,6 +23,8 @@ var errFlooded = errors.New("too many conversions ended at once: it is tried aga
 
 const (
 	patience = time.Second // by default
+	// brief is how long most conversions take at most, and how long a reconcile waits for its turn to begin one.
+	brief = 200 * time.Millisecond
 	// perNamespace is how many conversions of one namespace run or wait for a worker process.
 	perNamespace = 2
 	// mostUnread bounds the encoded objects that no reconcile has read yet, in bytes.
@@ -52,6 +54,17 @@ type pending struct {
 	size   int64
 	// awaited: the reconcile that started it still waits for it, so it need not be woken.
 	awaited bool
+	began   time.Time
+}
+
+// ended tells whether the conversion has ended.
+func (p *pending) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // NewQueue returns a queue that calls wake when a conversion has ended and no reconcile waits for it any more.
@@ -71,7 +84,7 @@ func (q *Queue) Convert(ctx context.Context, key types.NamespacedName, about str
 		return q.take(key, earlier, about)
 	}
 	q.mu.Unlock()
-	done, ok := q.Turns.Take(key)
+	done, ok := q.Turns.TakeWithin(ctx, key, q.forTurn(key.Namespace))
 	if !ok {
 		end()
 		return nil, ErrPending
@@ -91,22 +104,30 @@ func (q *Queue) Convert(ctx context.Context, key types.NamespacedName, about str
 	return nil, ErrPending
 }
 
+// forTurn is how long a reconcile waits for its turn: briefly if the conversions of its namespace are brief. Otherwise, and
+// mostly where one takes long on purpose, it ends and holds no place meanwhile.
+func (q *Queue) forTurn(namespace string) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for key, p := range q.pending {
+		if key.Namespace == namespace && !p.ended() && time.Since(p.began) > brief {
+			return 0
+		}
+	}
+	return brief
+}
+
 // leave records that no reconcile waits for a conversion any more, and returns whether it ended meanwhile.
 func (q *Queue) leave(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p.awaited = false
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
+	return p.ended()
 }
 
 func (q *Queue) begin(ctx context.Context, key types.NamespacedName, about string, convert func(context.Context) (*jobs.Converted, error), end func()) *pending {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // it outlives the reconcile; the pool bounds it
-	p := &pending{about: about, cancel: cancel, done: make(chan struct{}), awaited: true}
+	p := &pending{about: about, cancel: cancel, done: make(chan struct{}), awaited: true, began: time.Now()}
 	q.mu.Lock()
 	q.pending[key] = p
 	q.mu.Unlock()
@@ -143,9 +164,7 @@ func (q *Queue) ended(key types.NamespacedName, p *pending, result *jobs.Convert
 
 // take returns the result of an ended conversion, once.
 func (q *Queue) take(key types.NamespacedName, p *pending, about string) (*jobs.Converted, error) {
-	select {
-	case <-p.done:
-	default:
+	if !p.ended() {
 		return nil, ErrPending
 	}
 	q.remove(key, p)

@@ -241,3 +241,65 @@ func TestLimitsAreFinal(t *testing.T) {
 		t.Error("a deleted deployment is remembered")
 	}
 }
+
+// TestBriefConversionsAreQueuedInPlace: a reconcile waits for its turn while the conversions of its namespace are brief, so that
+// many deployments that are created together need one reconcile each; and it ends at once while one takes long.
+func TestBriefConversionsAreQueuedInPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := render.NewQueue(func(types.NamespacedName) {})
+		var converted, left atomic.Int32
+		for _, name := range []string{"1", "2", "3", "4"} {
+			go func() {
+				if convertWith(t, q, key("a", name), "x", &task{takes: 50 * time.Millisecond}) == nil {
+					converted.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if converted.Load() != 4 {
+			t.Errorf("%d of 4 were converted at once", converted.Load())
+		}
+		for _, name := range []string{"1", "2"} {
+			go convertWith(t, q, key("a", name), "x", &task{takes: time.Minute})
+		}
+		time.Sleep(500 * time.Millisecond)
+		for _, name := range []string{"3", "4", "5"} {
+			began := time.Now()
+			if err := convertWith(t, q, key("a", name), "x", &task{}); errors.Is(err, render.ErrPending) && time.Since(began) == 0 {
+				left.Add(1)
+			}
+			q.Leave(key("a", name))
+		}
+		if left.Load() != 3 {
+			t.Errorf("%d of 3 ended at once", left.Load())
+		}
+		for _, name := range []string{"1", "2"} {
+			q.End(key("a", name))
+		}
+		synctest.Wait()
+	})
+}
+
+// TestTurnWithinPatience: a turn that comes too late is not lost, and one that comes in time needs no other reconcile.
+func TestTurnWithinPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := render.NewQueue(func(types.NamespacedName) {})
+		for _, name := range []string{"1", "2"} { // they begin together, and take longer than a reconcile waits for its turn
+			go convertWith(t, q, key("a", name), "x", &task{takes: 900 * time.Millisecond})
+		}
+		synctest.Wait()
+		began := time.Now()
+		err := convertWith(t, q, key("a", "3"), "x", &task{})
+		if took := time.Since(began); !errors.Is(err, render.ErrPending) || took != 200*time.Millisecond {
+			t.Errorf("%v after %s", err, took)
+		}
+		time.Sleep(time.Second) // the turn is promised meanwhile
+		if err := convertWith(t, q, key("a", "3"), "x", &task{}); err != nil {
+			t.Error(err)
+		}
+		if waiting := q.Turns.Waiting(); waiting != 0 || q.Pending() != 0 {
+			t.Errorf("%d wait, %d pending", waiting, q.Pending())
+		}
+	})
+}

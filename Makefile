@@ -76,6 +76,7 @@ pages: ## Write the reference pages of the command line, Markdown and man pages,
 generate: ## Regenerate deep copies, CRDs, the embedded manifests and the reference pages.
 	$(TOOL) controller-gen object:headerFile=tools/boilerplate.go.txt paths=./api/...
 	$(TOOL) controller-gen crd paths=./api/... output:crd:dir=config/crd/bases
+	mv config/crd/bases/satchel.dev_bundlerollouts.yaml config/rollouts/crd/
 	go run ./build/chart
 	go test -count=1 -run TestReferenceIsCurrent ./tests/docs/reference -update >/dev/null
 

@@ -29,6 +29,9 @@ type admission struct {
 	namespace string
 }
 
+// rolloutCRD is the CRD of BundleRollout, which is no part of the default installation.
+const rolloutCRD = "../../config/rollouts/crd/satchel.dev_bundlerollouts.yaml"
+
 var installed struct {
 	sync.Once
 	err error
@@ -39,7 +42,7 @@ func newAdmission(t *testing.T) admission {
 	cp := controlplane.Shared(t)
 	installed.Do(func() {
 		_, installed.err = envtest.InstallCRDs(cp.RESTConfig(), envtest.CRDInstallOptions{
-			Paths: []string{"../../config/crd/bases"}, ErrorIfPathMissing: true,
+			Paths: []string{"../../config/crd/bases", rolloutCRD}, ErrorIfPathMissing: true,
 		})
 	})
 	if installed.err != nil {

@@ -43,6 +43,8 @@ const (
 	BundleDeploymentKind = "BundleDeployment"
 	// BundleApprovalKind is the kind of BundleApproval.
 	BundleApprovalKind = "BundleApproval"
+	// BundleRolloutKind is the kind of BundleRollout.
+	BundleRolloutKind = "BundleRollout"
 )
 
 // CommandFieldManager is the field manager of what the command line creates and changes.

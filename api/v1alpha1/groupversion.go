@@ -22,6 +22,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BundleSource{}, &BundleSourceList{},
 		&BundleDeployment{}, &BundleDeploymentList{},
 		&BundleApproval{}, &BundleApprovalList{},
+		&BundleRollout{}, &BundleRolloutList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

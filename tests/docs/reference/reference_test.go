@@ -20,15 +20,28 @@ var update = flag.Bool("update", false, "write docs/reference instead of compari
 
 const root = "../../.."
 
+// definitions are the files of all CRDs, also of those that are no part of the default installation.
+func definitions(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"/config/crd/bases/*.yaml", "/config/rollouts/crd/satchel.dev_*.yaml"} {
+		files, err := filepath.Glob(root + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, files...)
+	}
+	if len(found) != 4 {
+		t.Fatalf("there are %d definitions, want 4: %v", len(found), found)
+	}
+	return found
+}
+
 // pages are all pages of docs/reference, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	definitions, err := filepath.Glob(root + "/config/crd/bases/*.yaml")
-	if err != nil || len(definitions) != 3 {
-		t.Fatalf("there are %d definitions, want 3: %v", len(definitions), err)
-	}
-	for _, file := range definitions {
+	for _, file := range definitions(t) {
 		name, page, err := Fields(read(t, file))
 		if err != nil {
 			t.Fatal(err)
@@ -82,12 +95,8 @@ func TestReferenceIsCurrent(t *testing.T) {
 // TestEveryFieldHasARow wants one row for each field of each CRD, with a description, but for the fields of conditions and
 // of the inline source.
 func TestEveryFieldHasARow(t *testing.T) {
-	definitions, err := filepath.Glob(root + "/config/crd/bases/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	total := 0
-	for _, file := range definitions {
+	for _, file := range definitions(t) {
 		var crd apiextensionsv1.CustomResourceDefinition
 		if err := yaml.Unmarshal(read(t, file), &crd); err != nil {
 			t.Fatal(err)

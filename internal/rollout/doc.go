@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rollout decides what a BundleRollout does next: which revision it moves to, what the BundleDeployment of each
+// cluster contains, in which state each cluster is, which clusters are started or removed now, and what it waits for.
+//
+// It is pure: it has no client, no clock and no environment. Its callers observe, and pass what they saw; what it decides is
+// recorded in the status before it is carried out. A preview on the command line uses the same functions.
+//
+// The caller keeps three promises, on which the limits of a wave rest:
+//
+//   - It has listed the BundleDeployments once past its cache since it began: a cache of a new process may be older than the
+//     last one of another process.
+//   - It writes the starts of a decision to status.starting, with the resourceVersion of the status that it decided on,
+//     before it changes a BundleDeployment, and removes an entry when it sees the number of the start on the BundleDeployment.
+//   - It carries recorded starts out before it decides again, unless the rollout is paused.
+package rollout

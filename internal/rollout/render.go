@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// specForm is the version of the form of rendered specs, which their hashes begin with: a hash of another version says nothing
+// about whether the spec changed.
+const specForm = "v1:"
+
+// longestName bounds the names of BundleDeployments, and digitsOfLongName is how many digits replace the end of a longer one.
+const (
+	longestName      = 63
+	digitsOfLongName = 10
+)
+
+// ChildName is the name of the BundleDeployment of a cluster: those of both, and a hash instead of the end where that is too long.
+func ChildName(rollout, cluster string) string {
+	return boundedName(rollout + "-" + cluster)
+}
+
+func boundedName(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	kept := strings.TrimRight(name[:longestName-digitsOfLongName-1], "-.")
+	return kept + "-" + hex.EncodeToString(sum[:])[:digitsOfLongName]
+}
+
+// SourceName is the name of the BundleSource and of the ControllerRevision of a revision.
+func SourceName(rollout, revision string) string { return rollout + "-" + revision }
+
+// InputName is the name of the copy of a shared input of a revision, by its index in RevisionData.Inputs.
+func InputName(rollout, revision string, index int) string {
+	return fmt.Sprintf("%s-%s-%d", rollout, revision, index)
+}
+
+// Renderer renders the BundleDeployments of one revision.
+type Renderer struct {
+	rollout   string
+	revision  string
+	data      RevisionData
+	overrides []override
+	dependsOn []v1alpha1.RolloutDependency
+}
+
+// RenderedChild is a BundleDeployment as the rollout wants it, but for what a start writes.
+type RenderedChild struct {
+	Name        string
+	Labels      map[string]string
+	Annotations map[string]string
+	Spec        v1alpha1.BundleDeploymentSpec
+}
+
+// NewRenderer checks the data of a revision, as CheckTemplate does.
+func NewRenderer(rollout, revision string, data RevisionData, dependsOn []v1alpha1.RolloutDependency) (*Renderer, error) {
+	overrides, err := readOverrides(data.Overrides)
+	if err != nil {
+		return nil, err
+	}
+	return &Renderer{rollout: rollout, revision: revision, data: data, overrides: overrides, dependsOn: dependsOn}, nil
+}
+
+// Render is the BundleDeployment of a cluster. Equal facts of a cluster give an equal one.
+func (r *Renderer) Render(cluster *Cluster) (*RenderedChild, error) {
+	merged, err := merge(r.data.Template.Spec.Raw, r.overrides, cluster.Labels)
+	if err != nil {
+		return nil, err
+	}
+	if err := misfits("spec", merged); err != nil {
+		return nil, err
+	}
+	child := &RenderedChild{Name: ChildName(r.rollout, cluster.Name)}
+	if err := json.Unmarshal(merged, &child.Spec); err != nil {
+		return nil, fmt.Errorf("decoding the spec: %w", err)
+	}
+	r.useCopies(&child.Spec)
+	known := values(r.data.Variables, cluster)
+	if err := expandSpec(&child.Spec, known); err != nil {
+		return nil, err
+	}
+	r.complete(&child.Spec, cluster)
+	return child, r.label(child, cluster)
+}
+
+// complete sets what the rollout decides.
+func (r *Renderer) complete(spec *v1alpha1.BundleDeploymentSpec, cluster *Cluster) {
+	spec.SourceRef = &v1alpha1.SourceReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleSourceKind, Name: SourceName(r.rollout, r.revision),
+	}
+	spec.KubeConfig = cluster.KubeConfig.DeepCopy()
+	spec.RemoteServiceAccountName = cmp.Or(cluster.RemoteServiceAccountName, spec.RemoteServiceAccountName)
+	if cluster.KubeConfig == nil { // it is the cluster of the rollout, which has no remote accounts
+		spec.RemoteServiceAccountName = ""
+	}
+	for _, other := range r.dependsOn {
+		spec.DependsOn = append(spec.DependsOn, v1alpha1.Dependency{Name: ChildName(other.Name, cluster.Name)})
+	}
+}
+
+// label sets labels and annotations but for those of the start.
+func (r *Renderer) label(child *RenderedChild, cluster *Cluster) error {
+	child.Annotations = maps.Clone(r.data.Template.Metadata.Annotations)
+	child.Labels = map[string]string{}
+	for key, value := range r.data.Template.Metadata.Labels {
+		expanded, err := expand(value, func(name string) (string, bool) { return bucket(name, cluster.Name) })
+		if err != nil {
+			return fmt.Errorf("spec.template.metadata.labels[%s]: %q has another variable than $(bucketN)", key, value)
+		}
+		child.Labels[key] = expanded
+	}
+	child.Labels[v1alpha1.RolloutLabel] = r.rollout
+	child.Labels[v1alpha1.ClusterLabel] = cluster.Name
+	return nil
+}
+
+// expandSpec replaces variables in the fields that may have them, and adds the variables to those of postBuild.
+func expandSpec(spec *v1alpha1.BundleDeploymentSpec, known map[string]string) error {
+	var problems []error
+	replace := func(field string, text *string) {
+		expanded, err := expand(*text, func(name string) (string, bool) {
+			value, has := known[name]
+			return value, has
+		})
+		if err != nil {
+			problems = append(problems, fmt.Errorf("spec.%s: %w", field, err))
+		}
+		*text = expanded
+	}
+	replace("path", &spec.Path)
+	replace("installNamespace", &spec.InstallNamespace)
+	replace("remoteServiceAccountName", &spec.RemoteServiceAccountName)
+	if spec.Helm != nil {
+		replace("helm.releaseName", &spec.Helm.ReleaseName)
+		for i := range spec.Helm.ValuesFrom {
+			replace(fmt.Sprintf("helm.valuesFrom[%d].name", i), &spec.Helm.ValuesFrom[i].Name)
+		}
+	}
+	if spec.PostBuild != nil {
+		for _, name := range slices.Sorted(maps.Keys(spec.PostBuild.Substitute)) {
+			value := spec.PostBuild.Substitute[name]
+			replace("postBuild.substitute."+name, &value)
+			spec.PostBuild.Substitute[name] = value
+		}
+		for i := range spec.PostBuild.SubstituteFrom {
+			replace(fmt.Sprintf("postBuild.substituteFrom[%d].name", i), &spec.PostBuild.SubstituteFrom[i].Name)
+		}
+		addVariables(spec.PostBuild, known)
+	}
+	return errors.Join(problems...)
+}
+
+// addVariables makes the variables of the rollout variables of postBuild, unless it sets them itself.
+func addVariables(postBuild *v1alpha1.PostBuild, known map[string]string) {
+	if postBuild.Substitute == nil {
+		postBuild.Substitute = map[string]string{}
+	}
+	for name, value := range known {
+		if _, set := postBuild.Substitute[name]; !set {
+			postBuild.Substitute[name] = value
+		}
+	}
+}
+
+// useCopies replaces shared inputs by the copies that the revision has. An optional one that did not exist is left out, so that it
+// does not get into a cluster later.
+func (r *Renderer) useCopies(spec *v1alpha1.BundleDeploymentSpec) {
+	if spec.Helm != nil {
+		spec.Helm.ValuesFrom = slices.DeleteFunc(spec.Helm.ValuesFrom, func(v v1alpha1.ValuesReference) bool { return r.absent(v.Kind, v.Name) })
+		for i := range spec.Helm.ValuesFrom {
+			one := &spec.Helm.ValuesFrom[i]
+			one.Name = r.copyOf(one.Kind, one.Name)
+		}
+	}
+	if spec.PostBuild != nil {
+		from := slices.DeleteFunc(spec.PostBuild.SubstituteFrom, func(s v1alpha1.SubstituteReference) bool { return r.absent(s.Kind, s.Name) })
+		for i := range from {
+			from[i].Name = r.copyOf(from[i].Kind, from[i].Name)
+		}
+		spec.PostBuild.SubstituteFrom = from
+	}
+}
+
+func (r *Renderer) inputIndex(kind, name string) int {
+	return slices.IndexFunc(r.data.Inputs, func(i FrozenInput) bool { return i.Kind == kind && i.Name == name })
+}
+
+func (r *Renderer) absent(kind, name string) bool {
+	at := r.inputIndex(kind, name)
+	return at >= 0 && r.data.Inputs[at].Digest == ""
+}
+
+func (r *Renderer) copyOf(kind, name string) string {
+	if at := r.inputIndex(kind, name); at >= 0 {
+		return InputName(r.rollout, r.revision, at)
+	}
+	return name
+}
+
+// SpecHash is the value of the annotation satchel.dev/rollout-spec: the hash of a rendered spec, and of the digests of inputs that
+// only this cluster has.
+func SpecHash(spec *v1alpha1.BundleDeploymentSpec, inputs []string) (string, error) {
+	digest, err := digestOf(map[string]any{"spec": spec, "inputs": inputs})
+	if err != nil {
+		return "", err
+	}
+	return specForm + strings.TrimPrefix(digest, "sha256:"), nil
+}
+
+// SameForm tells whether a hash has the form of those that SpecHash returns now. One of another form says nothing about whether
+// the spec changed: compare the specs.
+func SameForm(hash string) bool { return strings.HasPrefix(hash, specForm) }

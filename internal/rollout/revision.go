@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// MaxRevisionBytes bounds the data of a revision.
+const MaxRevisionBytes = 512 << 10
+
+// digitsOfName are the hexadecimal digits of a digest that name a revision.
+const digitsOfName = 10
+
+// RevisionData is all that the BundleDeployments of a revision are rendered from, beside facts of the clusters.
+type RevisionData struct {
+	// Content is the digest of the content of the source.
+	Content string `json:"content"`
+	// Ignore is spec.ignore of the source.
+	Ignore string `json:"ignore,omitempty"`
+	// Template, Variables and Overrides are those of the spec.
+	Template  v1alpha1.RolloutTemplate   `json:"template"`
+	Variables []v1alpha1.RolloutVariable `json:"variables,omitempty"`
+	Overrides []v1alpha1.RolloutOverride `json:"overrides,omitempty"`
+	// Inputs are Secrets and ConfigMaps that all clusters share, as they were when the revision was made.
+	Inputs []FrozenInput `json:"inputs,omitempty"`
+	// Sources are pinned by digest. They do not count in the digest of the revision: another commit with the same content is no
+	// other revision.
+	Sources []v1alpha1.Source `json:"sources,omitempty"`
+}
+
+// FrozenInput is a Secret or ConfigMap of which a revision has a copy.
+type FrozenInput struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Digest of its content; empty if it did not exist, which only an optional one may.
+	Digest string `json:"digest,omitempty"`
+}
+
+// Digest identifies the revision: see Name.
+func (r RevisionData) Digest() (string, error) {
+	r.Sources = nil
+	return digestOf(r)
+}
+
+// RevisionName is the name of a revision with a digest: its first 10 hexadecimal digits. Objects have the full digest beside it.
+func RevisionName(digest string) string {
+	digits := strings.TrimPrefix(digest, "sha256:")
+	return digits[:min(digitsOfName, len(digits))]
+}
+
+// Encode is the revision as it is stored.
+func (r RevisionData) Encode() ([]byte, error) {
+	text, err := canonical(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the revision: %w", err)
+	}
+	if len(text) > MaxRevisionBytes {
+		return nil, fmt.Errorf("the sources, the template, the variables and the overrides have %d bytes, more than %d: make them smaller, for instance with values in ConfigMaps",
+			len(text), MaxRevisionBytes)
+	}
+	return text, nil
+}
+
+// DecodeRevision reads a stored revision, and verifies that it is the one with the digest.
+func DecodeRevision(data []byte, digest string) (RevisionData, error) {
+	if len(data) > MaxRevisionBytes {
+		return RevisionData{}, errors.New("the stored revision is larger than any that was written")
+	}
+	var r RevisionData
+	if err := json.Unmarshal(data, &r); err != nil {
+		return RevisionData{}, fmt.Errorf("decoding the stored revision: %w", err)
+	}
+	stored, err := r.Digest()
+	if err != nil {
+		return RevisionData{}, err
+	}
+	if stored != digest {
+		return RevisionData{}, fmt.Errorf("the stored revision has the digest %s, not %s", stored, digest)
+	}
+	return r, nil
+}

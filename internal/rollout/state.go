@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// State is what a cluster counts as.
+type State string
+
+// States of clusters.
+const (
+	// Starting is a cluster with a recorded start that is not seen on its BundleDeployment yet.
+	Starting State = "Starting"
+	// Pending is a cluster without the revision.
+	Pending State = "Pending"
+	// Held is a cluster that waits for a user.
+	Held State = "Held"
+	// Unreachable is a cluster that could not be reached for some time.
+	Unreachable State = "Unreachable"
+	// Updating is a cluster that was started and is not ready yet.
+	Updating State = "Updating"
+	// Failed is a cluster on which the revision failed, or that is overdue.
+	Failed State = "Failed"
+	// Updated is a cluster on which the revision is ready.
+	Updated State = "Updated"
+)
+
+// Child is what was seen of the BundleDeployment of a cluster.
+type Child struct {
+	// Revision, SpecHash, Start and Started are the annotations that its last start wrote.
+	Revision string
+	SpecHash string
+	Start    int64
+	Started  time.Time
+
+	Generation         int64
+	ObservedGeneration int64
+	Suspended          bool
+	Stalled            bool
+	ApprovalPending    bool
+
+	// Ready, ReadySince, Reason and Message are its condition Ready.
+	Ready      bool
+	ReadySince time.Time
+	Reason     string
+	Message    string
+
+	// Outcome, Tried, Content and Finished are of the newest record of its history: how it ended, with which generation, which
+	// digest the content had, and when.
+	Outcome  v1alpha1.Outcome
+	Tried    int64
+	Content  string
+	Finished time.Time
+
+	// Rejected is the revision that the BundleDeployment rolled back itself.
+	Rejected string
+	// Handled is the request to reconcile that was handled last.
+	Handled string
+}
+
+// ChildOf reads a BundleDeployment.
+func ChildOf(d *v1alpha1.BundleDeployment) *Child {
+	child := &Child{
+		Revision: d.Annotations[v1alpha1.RolloutRevisionAnnotation], SpecHash: d.Annotations[v1alpha1.RolloutSpecAnnotation],
+		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration, Suspended: d.Spec.Suspend,
+		Stalled:  apimeta.IsStatusConditionTrue(d.Status.Conditions, "Stalled"),
+		Rejected: d.Status.RejectedRevision, Handled: d.Status.LastHandledReconcileAt,
+	}
+	child.Start, _ = strconv.ParseInt(d.Annotations[v1alpha1.RolloutStartAnnotation], 10, 64)
+	child.Started, _ = time.Parse(time.RFC3339, d.Annotations[v1alpha1.RolloutStartedAnnotation])
+	if ready := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ReadyCondition); ready != nil {
+		child.Ready = ready.Status == metav1.ConditionTrue
+		child.ReadySince, child.Reason, child.Message = ready.LastTransitionTime.Time, ready.Reason, ready.Message
+	}
+	// A deletion that waits for a higher prune limit is no plan that waits.
+	pending := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ApprovalPendingCondition)
+	child.ApprovalPending = pending != nil && pending.Status == metav1.ConditionTrue && pending.Reason != v1alpha1.ReasonPruneHeld
+	if len(d.Status.History) > 0 {
+		newest := &d.Status.History[0]
+		child.Outcome, child.Tried, child.Content = newest.Outcome, newest.Generation, newest.Digest
+		if newest.FinishedTime != nil {
+			child.Finished = newest.FinishedTime.Time
+		}
+	}
+	return child
+}
+
+// unreachableReasons say nothing about a revision, but that the cluster or its credentials are missing.
+var unreachableReasons = []string{
+	v1alpha1.ReasonClusterUnreachable, v1alpha1.ReasonClusterDenied, v1alpha1.ReasonKubeConfigNotFound, v1alpha1.ReasonKubeConfigRefused,
+}
+
+// Unreachable tells whether the BundleDeployment could not reach its cluster when it tried last.
+func (c *Child) Unreachable() bool {
+	return c != nil && !c.Ready && slices.Contains(unreachableReasons, c.Reason)
+}
+
+// Fact is all that is known of a cluster when a decision is made.
+type Fact struct {
+	Name string
+	// Wave is its index in the strategy: see WaveOf.
+	Wave int
+	// Order is the value of the label that orderBy of its wave names.
+	Order string
+	// Child is its BundleDeployment, nil if there is none.
+	Child *Child
+	// Wanted is the hash of the spec that is rendered for the update revision, and WantedCurrent for the current one.
+	Wanted        string
+	WantedCurrent string
+	// Invalid says why no spec can be rendered for the update revision, or why the BundleDeployment cannot be created. It is empty
+	// where nothing is wrong.
+	Invalid string
+	// Duplicate tells that another name stands for the same cluster.
+	Duplicate bool
+	// UnreachableSince is since when it could not be reached without interruption; zero if it can. The transition of the
+	// condition Ready is not enough, because the reason changes without it.
+	UnreachableSince time.Time
+}
+
+// observed is the state of a cluster with regard to a revision.
+type observed struct {
+	state State
+	// reason is that of the condition Ready, or why it failed.
+	reason string
+	// inFlight tells that it takes a place of maxConcurrency.
+	inFlight bool
+	// ready tells that it is available: to start it makes one more unavailable.
+	ready bool
+	// since is when the state began, where that is known.
+	since time.Time
+	// next is when the state may change without an event; zero if not.
+	next time.Time
+}
+
+// aim is the revision that clusters are compared with.
+type aim struct {
+	name    string
+	content string
+	wanted  func(*Fact) string
+	invalid func(*Fact) string
+}
+
+// observe tells the state of a cluster. The first line that holds decides:
+//
+//	a start is recorded, and not seen on the BundleDeployment          Starting     in flight
+//	no spec can be rendered                                            Failed       in flight while it moves
+//	there is no BundleDeployment                                       Pending
+//	it is suspended, is another cluster than before, or has two names  Held
+//	it could not be reached for long enough                            Unreachable
+//	it has another revision, or another spec                           Pending      in flight while it moves
+//	its plan waits for an approval, or it waits for a dependency       Held
+//	the controller has not seen the generation                         Updating     in flight
+//	it is stalled, or rolled the content back                          Failed
+//	it is ready with this content and generation for long enough       Updated
+//	it is not ready, and should be                                     Failed
+//	else                                                               Updating     in flight
+func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
+	c := f.Child
+	seen := observed{ready: c != nil && c.Ready && c.ObservedGeneration == c.Generation}
+	if c != nil {
+		seen.reason, seen.since = c.Reason, c.ReadySince
+	}
+	started := recorded > 0 && (c == nil || recorded > c.Start)
+	switch {
+	case started:
+		return observed{state: Starting, inFlight: true}
+	case at.invalid(f) != "":
+		seen.state, seen.reason, seen.inFlight = Failed, v1alpha1.ReasonInvalidChild, c != nil && d.moves(c)
+	case c == nil:
+		seen.state = Pending
+	case c.Suspended, f.Duplicate, c.Reason == v1alpha1.ReasonTargetChanged && !c.Ready:
+		seen.state = Held
+	case d.unreachable(f, &seen):
+		seen.state = Unreachable
+	case c.Revision != at.name || c.SpecHash != at.wanted(f):
+		seen.state, seen.inFlight = Pending, d.moves(c)
+	default:
+		d.observeStarted(c, at, &seen)
+	}
+	return seen
+}
+
+// observeStarted is the second half of the table: of clusters that have the revision.
+func (d *decider) observeStarted(c *Child, at aim, seen *observed) {
+	healthy := c.Outcome == v1alpha1.OutcomeHealthy && c.Tried == c.Generation && c.Content == at.content
+	settled := latest(c.Started, c.ReadySince, c.Finished).Add(d.in.Strategy.minReady)
+	switch {
+	case c.waits() && !healthy:
+		seen.state = Held
+	case c.ObservedGeneration != c.Generation:
+		seen.state = Updating
+	case c.Stalled, at.content != "" && strings.HasSuffix(c.Rejected, at.content):
+		seen.state = Failed
+	case c.Ready && healthy && !d.in.Now.Before(settled):
+		seen.state = Updated
+	case c.Ready && healthy:
+		seen.state, seen.next = Updating, settled
+	case d.overdue(c, healthy, seen):
+		seen.state, seen.reason = Failed, v1alpha1.ReasonOverdue
+	default:
+		seen.state = Updating
+	}
+	seen.inFlight = seen.state == Updating
+	// What is being updated is not available, whatever an old condition says.
+	seen.ready = seen.ready && seen.state != Updating
+}
+
+// waits tells that a user or another BundleDeployment has to act before the plan is carried out.
+func (c *Child) waits() bool {
+	return c.ApprovalPending || !c.Ready && (c.Reason == v1alpha1.ReasonDependencyNotReady || c.Reason == v1alpha1.ReasonApprovalPending)
+}
+
+// unreachable tells whether the cluster could not be reached for long enough.
+func (d *decider) unreachable(f *Fact, seen *observed) bool {
+	if f.UnreachableSince.IsZero() {
+		return false
+	}
+	seen.since = f.UnreachableSince
+	seen.next = f.UnreachableSince.Add(d.in.Strategy.unreachableAfter)
+	return !d.in.Now.Before(seen.next)
+}
+
+// overdue tells whether the cluster is not ready and should be. The time counts from the start, or from when it stopped to be
+// ready; and not before this process began, which has not watched it before.
+func (d *decider) overdue(c *Child, wasHealthy bool, seen *observed) bool {
+	if c.Ready {
+		return false
+	}
+	since := c.Started
+	if wasHealthy {
+		since = c.ReadySince
+	}
+	deadline := latest(since, d.in.Began).Add(d.in.Strategy.progressDeadline)
+	if seen.next.IsZero() || deadline.Before(seen.next) {
+		seen.next = deadline
+	}
+	return !d.in.Now.Before(deadline)
+}
+
+// moves tells whether a BundleDeployment with another revision, or another spec, is still being updated to it.
+func (d *decider) moves(c *Child) bool {
+	switch {
+	case c.Suspended, c.Stalled && c.ObservedGeneration == c.Generation, c.waits():
+		return false
+	case c.ObservedGeneration != c.Generation:
+		return true
+	case c.Ready:
+		return c.Outcome == "" || c.Tried != c.Generation
+	}
+	wasHealthy := c.Outcome == v1alpha1.OutcomeHealthy && c.Tried == c.Generation
+	return !d.overdue(c, wasHealthy, new(observed))
+}
+
+// latest is the latest of some times.
+func latest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// CheckTemplate checks what every cluster's BundleDeployment is made of: the template, each override merged into it, and that all
+// variables exist. The error names every field that is wrong. What the API server checks beyond types, it checks when a
+// BundleDeployment is created in a dry run.
+func CheckTemplate(spec *v1alpha1.BundleRolloutSpec) error {
+	const field = "spec.template.spec"
+	template := spec.Template.Spec.Raw
+	if len(template) > MaxTemplateBytes {
+		return fmt.Errorf("%s has %d bytes, more than %d", field, len(template), MaxTemplateBytes)
+	}
+	if err := errors.Join(refuseFields(field, template, ownFields), misfits(field, template)); err != nil {
+		return err
+	}
+	overrides, err := readOverrides(spec.Overrides)
+	if err != nil {
+		return err
+	}
+	problems := []error{checkMerged(spec, field, template)}
+	for i := range overrides {
+		merged, err := merge(template, []override{{labels.Everything(), overrides[i].patch}}, nil)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, checkMerged(spec, fmt.Sprintf("spec.overrides[%d].patch, merged", i), merged))
+	}
+	return errors.Join(problems...)
+}
+
+// checkMerged checks a template after overrides.
+func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) error {
+	if err := misfits(field, merged); err != nil {
+		return err
+	}
+	var read v1alpha1.BundleDeploymentSpec
+	if err := json.Unmarshal(merged, &read); err != nil {
+		return fmt.Errorf("decoding %s: %w", field, err)
+	}
+	var problems []error
+	if read.ServiceAccountName == "" {
+		problems = append(problems, fmt.Errorf("%s.serviceAccountName is missing: it is the ServiceAccount that installs the bundle", field))
+	}
+	deadline, timeout := duration(spec.Strategy.ProgressDeadline, defaultProgressDeadline), duration(read.Timeout, defaultChildTimeout)
+	if deadline <= timeout {
+		problems = append(problems, fmt.Errorf("spec.strategy.progressDeadline (%s) has to be longer than %s.timeout (%s): clusters would be overdue before they fail", deadline, field, timeout))
+	}
+	names := map[string]string{clusterVariable: "c"}
+	for i := range spec.Variables {
+		names[spec.Variables[i].Name] = "v"
+	}
+	if onlyCluster := read.InstallNamespace; hasVariable(onlyCluster) {
+		if _, err := expand(onlyCluster, func(name string) (string, bool) { return "", name == clusterVariable }); err != nil {
+			problems = append(problems, fmt.Errorf("%s.installNamespace may have no variable but $(cluster): it cannot change", field))
+		}
+	}
+	return errors.Join(append(problems, expandSpec(&read, names))...)
+}
+
+// SharedInputs are the Secrets and ConfigMaps that the template and the overrides name without a variable, each once, in their order:
+// a revision has copies of these. The digests are empty.
+func SharedInputs(spec *v1alpha1.BundleRolloutSpec) []FrozenInput {
+	var found []FrozenInput
+	add := func(kind, name string) {
+		input := FrozenInput{Kind: kind, Name: name}
+		if name != "" && !hasVariable(name) && !slices.Contains(found, input) {
+			found = append(found, input)
+		}
+	}
+	texts := [][]byte{spec.Template.Spec.Raw}
+	for i := range spec.Overrides {
+		texts = append(texts, spec.Overrides[i].Patch.Raw)
+	}
+	for _, text := range texts {
+		var read v1alpha1.BundleDeploymentSpec
+		if err := json.Unmarshal(text, &read); err != nil {
+			continue // CheckTemplate reports it
+		}
+		for _, kind := range inputsOf(&read) {
+			add(kind.Kind, kind.Name)
+		}
+	}
+	return found
+}
+
+// inputsOf are the Secrets and ConfigMaps that a spec names.
+func inputsOf(spec *v1alpha1.BundleDeploymentSpec) []FrozenInput {
+	var found []FrozenInput
+	if spec.Helm != nil {
+		for i := range spec.Helm.ValuesFrom {
+			found = append(found, FrozenInput{Kind: spec.Helm.ValuesFrom[i].Kind, Name: spec.Helm.ValuesFrom[i].Name})
+		}
+	}
+	if spec.PostBuild != nil {
+		for i := range spec.PostBuild.SubstituteFrom {
+			found = append(found, FrozenInput{Kind: spec.PostBuild.SubstituteFrom[i].Kind, Name: spec.PostBuild.SubstituteFrom[i].Name})
+		}
+	}
+	return found
+}

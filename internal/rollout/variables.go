@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// Cluster is what is known of a cluster from where it is listed.
+type Cluster struct {
+	Name        string
+	Labels      map[string]string
+	Annotations map[string]string
+	// Properties of a ClusterProfile.
+	Properties map[string]string
+	// KubeConfig is nil for the cluster of the rollout itself.
+	KubeConfig *v1alpha1.KubeConfigReference
+	// RemoteServiceAccountName is used instead of that of the template.
+	RemoteServiceAccountName string
+}
+
+// clusterVariable is the name of the variable that every rollout has.
+const clusterVariable = "cluster"
+
+// values are the values of the variables for a cluster. One that has neither a value nor a default is missing.
+func values(variables []v1alpha1.RolloutVariable, cluster *Cluster) map[string]string {
+	found := map[string]string{clusterVariable: cluster.Name}
+	for i := range variables {
+		if value, has := valueOf(&variables[i], cluster); has {
+			found[variables[i].Name] = value
+		}
+	}
+	return found
+}
+
+func valueOf(variable *v1alpha1.RolloutVariable, cluster *Cluster) (string, bool) {
+	var value string
+	var has bool
+	switch {
+	case variable.Value != nil:
+		return *variable.Value, true
+	case variable.Label != "":
+		value, has = cluster.Labels[variable.Label]
+	case variable.Annotation != "":
+		value, has = cluster.Annotations[variable.Annotation]
+	case variable.Property != "":
+		value, has = cluster.Properties[variable.Property]
+	}
+	if !has && variable.Default != nil {
+		return *variable.Default, true
+	}
+	return value, has
+}
+
+// reference is a variable in a text, or one that is escaped.
+var reference = regexp.MustCompile(`\$?\$\(([_a-zA-Z][_a-zA-Z0-9]*)\)`)
+
+// hasVariable tells whether a text has a variable.
+func hasVariable(text string) bool {
+	for _, found := range reference.FindAllString(text, -1) {
+		if !strings.HasPrefix(found, "$$") {
+			return true
+		}
+	}
+	return false
+}
+
+// expand replaces $(name) by values, once, and $$(name) by $(name). A variable without a value is an error.
+func expand(text string, values func(name string) (string, bool)) (string, error) {
+	var problem error
+	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.HasPrefix(found, "$$") {
+			return found[1:]
+		}
+		name := found[len("$(") : len(found)-len(")")]
+		value, has := values(name)
+		if !has && problem == nil {
+			problem = fmt.Errorf("the variable %s has no value: give the cluster the label, annotation or property that it is read from, or the variable a default", name)
+		}
+		return value
+	})
+	return expanded, problem
+}
+
+// bucket is the value of $(bucketN): a number from 0 to N-1 that depends on the name of the cluster.
+func bucket(name, cluster string) (string, bool) {
+	digits, isBucket := strings.CutPrefix(name, "bucket")
+	if !isBucket {
+		return "", false
+	}
+	buckets, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || buckets == 0 {
+		return "", false
+	}
+	hash := fnv.New32a()
+	hash.Write([]byte(cluster))
+	return strconv.FormatUint(uint64(hash.Sum32())%buckets, 10), true
+}

@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
 // Defaults of the strategy, which are those of the CRD.
 const (
 	defaultMinReady         = 30 * time.Second
-	defaultProgressDeadline = 15 * time.Minute
 	defaultUnreachableAfter = 5 * time.Minute
-	defaultChildTimeout     = 5 * time.Minute
 )
 
 // Excluded is the wave of clusters that no wave selects, where the strategy excludes these.
@@ -56,7 +55,7 @@ type Wave struct {
 func ReadStrategy(spec *v1alpha1.RolloutStrategy) (*Strategy, error) {
 	read := &Strategy{
 		minReady:         duration(spec.MinReady, defaultMinReady),
-		progressDeadline: duration(spec.ProgressDeadline, defaultProgressDeadline),
+		progressDeadline: duration(spec.ProgressDeadline, revision.DefaultProgressDeadline),
 		unreachableAfter: duration(spec.Unreachable.After, defaultUnreachableAfter),
 		unreachable:      cmp.Or(spec.Unreachable.Policy, v1alpha1.UnreachableSkip),
 		onFailure:        cmp.Or(spec.OnFailure, v1alpha1.RolloutPause),

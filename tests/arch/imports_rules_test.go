@@ -18,7 +18,7 @@ type importRule struct {
 var (
 	pure = []string{
 		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...", "./internal/apply/crds/...",
-		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...", "./internal/resolver/...", "./internal/catalog/...",
+		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...", "./internal/resolver/...", "./internal/catalog/...", "./internal/rollout/...",
 	}
 	kubernetesClients = []string{
 		"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/cli-runtime/...",
@@ -150,7 +150,14 @@ var importRules = []importRule{{
 		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
 		"./internal/...", "./tests/...",
 	}, kubernetesClients...),
-	but: append([]string{"./internal/convert/...", "./internal/pattern/...", "./internal/plural/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog/...", "./internal/resolver"),
+	but: append([]string{"./internal/convert/...", "./internal/pattern/...", "./internal/plural/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog/...", "./internal/resolver", "./internal/rollout/...", "./internal/spec/effective"),
+}, {
+	name:   "decisions about rollouts import only the API",
+	why:    "the controller records what they say before it acts, and the CLI previews it: equal facts have to give equal decisions",
+	remedy: "let the caller observe, and pass what it saw as a value",
+	from:   []string{"./internal/rollout/..."},
+	not:    []string{"./internal/..."},
+	but:    []string{"./internal/rollout/...", "./internal/spec/effective", "./internal/convert/registryv1/shape"},
 }, {
 	name:   "resolution has no clock, and reads no files",
 	why:    "equal catalogs and an equal query give the same bundle at any time, in the controller and in the CLI",

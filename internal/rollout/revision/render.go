@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revision
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ func boundedName(name string) string {
 // SourceName is the name of the BundleSource and of the ControllerRevision of a revision.
 func SourceName(rollout, revision string) string { return rollout + "-" + revision }
 
-// InputName is the name of the copy of a shared input of a revision, by its index in RevisionData.Inputs.
+// InputName is the name of the copy of a shared input of a revision, by its index in Data.Inputs.
 func InputName(rollout, revision string, index int) string {
 	return fmt.Sprintf("%s-%s-%d", rollout, revision, index)
 }
@@ -52,13 +52,13 @@ func InputName(rollout, revision string, index int) string {
 type Renderer struct {
 	rollout   string
 	revision  string
-	data      RevisionData
+	data      Data
 	overrides []override
 	dependsOn []v1alpha1.RolloutDependency
 }
 
-// RenderedChild is a BundleDeployment as the rollout wants it, but for what a start writes.
-type RenderedChild struct {
+// Child is a BundleDeployment as the rollout wants it, but for what a start writes.
+type Child struct {
 	Name        string
 	Labels      map[string]string
 	Annotations map[string]string
@@ -66,7 +66,7 @@ type RenderedChild struct {
 }
 
 // NewRenderer checks the data of a revision, as CheckTemplate does.
-func NewRenderer(rollout, revision string, data RevisionData, dependsOn []v1alpha1.RolloutDependency) (*Renderer, error) {
+func NewRenderer(rollout, revision string, data Data, dependsOn []v1alpha1.RolloutDependency) (*Renderer, error) {
 	overrides, err := readOverrides(data.Overrides)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func NewRenderer(rollout, revision string, data RevisionData, dependsOn []v1alph
 }
 
 // Render is the BundleDeployment of a cluster. Equal facts of a cluster give an equal one.
-func (r *Renderer) Render(cluster *Cluster) (*RenderedChild, error) {
+func (r *Renderer) Render(cluster *Cluster) (*Child, error) {
 	merged, err := merge(r.data.Template.Spec.Raw, r.overrides, cluster.Labels)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (r *Renderer) Render(cluster *Cluster) (*RenderedChild, error) {
 	if err := misfits("spec", merged); err != nil {
 		return nil, err
 	}
-	child := &RenderedChild{Name: ChildName(r.rollout, cluster.Name)}
+	child := &Child{Name: ChildName(r.rollout, cluster.Name)}
 	if err := json.Unmarshal(merged, &child.Spec); err != nil {
 		return nil, fmt.Errorf("decoding the spec: %w", err)
 	}
@@ -112,7 +112,7 @@ func (r *Renderer) complete(spec *v1alpha1.BundleDeploymentSpec, cluster *Cluste
 }
 
 // label sets labels and annotations but for those of the start.
-func (r *Renderer) label(child *RenderedChild, cluster *Cluster) error {
+func (r *Renderer) label(child *Child, cluster *Cluster) error {
 	child.Annotations = maps.Clone(r.data.Template.Metadata.Annotations)
 	child.Labels = map[string]string{}
 	for key, value := range r.data.Template.Metadata.Labels {
@@ -213,7 +213,7 @@ func (r *Renderer) copyOf(kind, name string) string {
 // SpecHash is the value of the annotation satchel.dev/rollout-spec: the hash of a rendered spec, and of the digests of inputs that
 // only this cluster has.
 func SpecHash(spec *v1alpha1.BundleDeploymentSpec, inputs []string) (string, error) {
-	digest, err := digestOf(map[string]any{"spec": spec, "inputs": inputs})
+	digest, err := DigestOf(map[string]any{"spec": spec, "inputs": inputs})
 	if err != nil {
 		return "", err
 	}

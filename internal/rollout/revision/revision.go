@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revision
 
 import (
 	"encoding/json"
@@ -11,14 +11,14 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// MaxRevisionBytes bounds the data of a revision.
-const MaxRevisionBytes = 512 << 10
+// MaxBytes bounds the data of a revision.
+const MaxBytes = 512 << 10
 
 // digitsOfName are the hexadecimal digits of a digest that name a revision.
 const digitsOfName = 10
 
-// RevisionData is all that the BundleDeployments of a revision are rendered from, beside facts of the clusters.
-type RevisionData struct {
+// Data is all that the BundleDeployments of a revision are rendered from, beside facts of the clusters.
+type Data struct {
 	// Content is the digest of the content of the source.
 	Content string `json:"content"`
 	// Ignore is spec.ignore of the source.
@@ -43,45 +43,45 @@ type FrozenInput struct {
 }
 
 // Digest identifies the revision: see Name.
-func (r RevisionData) Digest() (string, error) {
+func (r Data) Digest() (string, error) {
 	r.Sources = nil
-	return digestOf(r)
+	return DigestOf(r)
 }
 
-// RevisionName is the name of a revision with a digest: its first 10 hexadecimal digits. Objects have the full digest beside it.
-func RevisionName(digest string) string {
+// Name is the name of a revision with a digest: its first 10 hexadecimal digits. Objects have the full digest beside it.
+func Name(digest string) string {
 	digits := strings.TrimPrefix(digest, "sha256:")
 	return digits[:min(digitsOfName, len(digits))]
 }
 
 // Encode is the revision as it is stored.
-func (r RevisionData) Encode() ([]byte, error) {
+func (r Data) Encode() ([]byte, error) {
 	text, err := canonical(r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the revision: %w", err)
 	}
-	if len(text) > MaxRevisionBytes {
+	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the sources, the template, the variables and the overrides have %d bytes, more than %d: make them smaller, for instance with values in ConfigMaps",
-			len(text), MaxRevisionBytes)
+			len(text), MaxBytes)
 	}
 	return text, nil
 }
 
-// DecodeRevision reads a stored revision, and verifies that it is the one with the digest.
-func DecodeRevision(data []byte, digest string) (RevisionData, error) {
-	if len(data) > MaxRevisionBytes {
-		return RevisionData{}, errors.New("the stored revision is larger than any that was written")
+// Decode reads a stored revision, and verifies that it is the one with the digest.
+func Decode(data []byte, digest string) (Data, error) {
+	if len(data) > MaxBytes {
+		return Data{}, errors.New("the stored revision is larger than any that was written")
 	}
-	var r RevisionData
+	var r Data
 	if err := json.Unmarshal(data, &r); err != nil {
-		return RevisionData{}, fmt.Errorf("decoding the stored revision: %w", err)
+		return Data{}, fmt.Errorf("decoding the stored revision: %w", err)
 	}
 	stored, err := r.Digest()
 	if err != nil {
-		return RevisionData{}, err
+		return Data{}, err
 	}
 	if stored != digest {
-		return RevisionData{}, fmt.Errorf("the stored revision has the digest %s, not %s", stored, digest)
+		return Data{}, fmt.Errorf("the stored revision has the digest %s, not %s", stored, digest)
 	}
 	return r, nil
 }

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package revision
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
+
+// DefaultProgressDeadline is spec.strategy.progressDeadline where it is left out.
+const DefaultProgressDeadline = 15 * time.Minute
 
 // CheckTemplate checks what every cluster's BundleDeployment is made of: the template, each override merged into it, and that all
 // variables exist. The error names every field that is wrong. What the API server checks beyond types, it checks when a
@@ -53,7 +59,8 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 	if read.ServiceAccountName == "" {
 		problems = append(problems, fmt.Errorf("%s.serviceAccountName is missing: it is the ServiceAccount that installs the bundle", field))
 	}
-	deadline, timeout := duration(spec.Strategy.ProgressDeadline, defaultProgressDeadline), duration(read.Timeout, defaultChildTimeout)
+	deadline := cmp.Or(spec.Strategy.ProgressDeadline.Duration, DefaultProgressDeadline)
+	timeout := effective.Timeout(&read)
 	if deadline <= timeout {
 		problems = append(problems, fmt.Errorf("spec.strategy.progressDeadline (%s) has to be longer than %s.timeout (%s): clusters would be overdue before they fail", deadline, field, timeout))
 	}

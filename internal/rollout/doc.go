@@ -8,8 +8,8 @@
 //
 // The caller keeps three promises, on which the limits of a wave rest:
 //
-//   - It has listed the BundleDeployments once past its cache since it began: a cache of a new process may be older than the
-//     last one of another process.
+//   - It has listed the BundleDeployments once past its cache since it began, and again when the status that it decides on was
+//     written by another process: what that one saw, and removed from status.starting, may be missing in this cache.
 //   - It writes the starts of a decision to status.starting, with the resourceVersion of the status that it decided on,
 //     before it changes a BundleDeployment, and removes an entry when it sees the number of the start on the BundleDeployment.
 //   - It carries recorded starts out before it decides again, unless the rollout is paused.

@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/pin"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 	"github.com/satchel-dev/satchel/internal/visible"
@@ -147,7 +147,7 @@ func rollback(ctx context.Context, a *kit.App, o rollbackOptions, t kit.Target) 
 		fmt.Fprintf(a.Streams.Out, "%s: revision %s is applied already\n", t, view.ShortRevision(view.Inline(back.record.Revision)))
 		return nil
 	}
-	if back.after, err = bundle.Pinned(back.before, back.record.Sources, currentOrigins(back)); err != nil {
+	if back.after, err = pin.Sources(back.before, back.record.Sources, currentOrigins(back)); err != nil {
 		return fmt.Errorf("%s cannot be pinned to revision %s: %w", back.holder, view.ShortRevision(back.record.Revision), err)
 	}
 	if o.plan {

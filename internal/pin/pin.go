@@ -1,44 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package bundle
+// Package pin pins sources by the digests that they were resolved to.
+package pin
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/cli/kit"
-	"github.com/satchel-dev/satchel/internal/view"
+	"github.com/satchel-dev/satchel/internal/plural"
+	"github.com/satchel-dev/satchel/internal/visible"
 )
 
-// PinError says why a source cannot be pinned to a revision.
-type PinError struct {
+// Error says why a source cannot be pinned to a revision.
+type Error struct {
 	what string
 	todo string
 }
 
 // Error implements error.
-func (e *PinError) Error() string { return e.what + "; " + e.todo }
+func (e *Error) Error() string { return e.what + "; " + e.todo }
 
-// Pinned returns the sources pinned to the content of the revision. Credentials, certificates and trust settings are not
+// Sources returns the sources pinned to the content of the revision. Credentials, certificates and trust settings are not
 // changed.
-func Pinned(present []v1alpha1.Source, origins, current []v1alpha1.RevisionOrigin) ([]v1alpha1.Source, error) {
+func Sources(present []v1alpha1.Source, origins, current []v1alpha1.RevisionOrigin) ([]v1alpha1.Source, error) {
 	if len(origins) == 0 {
-		return nil, &PinError{"where that revision came from was not recorded", "commit the reference that it had then"}
+		return nil, &Error{"where that revision came from was not recorded", "commit the reference that it had then"}
 	}
 	byDestination := map[string]v1alpha1.RevisionOrigin{}
 	for _, o := range origins {
 		byDestination[o.Destination] = o
 	}
 	if len(byDestination) != len(present) {
-		return nil, &PinError{fmt.Sprintf("that revision was composed of %s, and now there are %d", view.Plural(len(origins), "source"), len(present)),
+		return nil, &Error{fmt.Sprintf("that revision was composed of %s, and now there are %d", plural.Of(len(origins), "source"), len(present)),
 			"commit the sources that it had then"}
 	}
 	back := make([]v1alpha1.Source, 0, len(present))
 	for _, part := range present {
 		origin, found := byDestination[part.Destination]
 		if !found {
-			return nil, &PinError{fmt.Sprintf("that revision had nothing in the folder %q", part.Destination), "commit the sources that it had then"}
+			return nil, &Error{fmt.Sprintf("that revision had nothing in the folder %q", part.Destination), "commit the sources that it had then"}
 		}
 		one, err := pinPart(*part.DeepCopy(), origin, current)
 		if err != nil {
@@ -65,7 +67,7 @@ func pinPart(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1a
 	case part.Upload != nil && isUpload(origin):
 		part.Upload.Digest = origin.Digest
 	default:
-		return part, &PinError{"that revision came from a source of another kind: " + originText(origin), "commit the source that it had then"}
+		return part, &Error{"that revision came from a source of another kind: " + originText(origin), "commit the source that it had then"}
 	}
 	return part, nil
 }
@@ -86,11 +88,11 @@ func imageAt(o v1alpha1.RevisionOrigin) string {
 func pinGit(git *v1alpha1.GitSource, origin v1alpha1.RevisionOrigin) error {
 	commit, isSHA1 := strings.CutPrefix(origin.Digest, "sha1:")
 	if !isSHA1 {
-		return &PinError{"its commit " + view.Inline(origin.Digest) + " cannot be named in spec.ref.commit", "point a branch or tag at it, and commit that as ref"}
+		return &Error{"its commit " + visible.Line(origin.Digest) + " cannot be named in spec.ref.commit", "point a branch or tag at it, and commit that as ref"}
 	}
 	if git.Verify != nil && git.Verify.Mode != "" && git.Verify.Mode != "HEAD" {
-		return &PinError{"the signature of a tag is required (verify.mode " + git.Verify.Mode + "), and a commit has none",
-			"commit ref: {tag: " + kit.Dash(view.Inline(origin.Reference)) + "}, if that still points at " + commit}
+		return &Error{"the signature of a tag is required (verify.mode " + git.Verify.Mode + "), and a commit has none",
+			"commit ref: {tag: " + cmp.Or(visible.Line(origin.Reference), "-") + "}, if that still points at " + commit}
 	}
 	git.Repository = origin.Git
 	git.Directory = origin.Directory
@@ -105,23 +107,23 @@ func sameConfigMap(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current
 			return nil
 		}
 	}
-	return &PinError{"the content that the ConfigMap " + origin.ConfigMap + " had then is not stored", "restore its former content from Git"}
+	return &Error{"the content that the ConfigMap " + origin.ConfigMap + " had then is not stored", "restore its former content from Git"}
 }
 
 // originText is an origin in words.
 func originText(o v1alpha1.RevisionOrigin) string {
-	at := " at " + kit.Dash(o.Digest)
+	at := " at " + cmp.Or(o.Digest, "-")
 	switch {
 	case o.Image != "":
-		return "image " + view.Inline(imageAt(o))
+		return "image " + visible.Line(imageAt(o))
 	case o.Git != "":
-		return "git " + view.Inline(o.Git+at)
+		return "git " + visible.Line(o.Git+at)
 	case o.URL != "":
-		return "archive " + view.Inline(o.URL+at)
+		return "archive " + visible.Line(o.URL+at)
 	case o.Helm != "":
-		return "chart " + view.Inline(o.Chart+" "+o.Reference+" of "+o.Helm+at)
+		return "chart " + visible.Line(o.Chart+" "+o.Reference+" of "+o.Helm+at)
 	case isUpload(o):
-		return "upload" + view.Inline(at)
+		return "upload" + visible.Line(at)
 	}
-	return "ConfigMap " + view.Inline(o.ConfigMap+at)
+	return "ConfigMap " + visible.Line(o.ConfigMap+at)
 }

@@ -220,7 +220,7 @@ func (d *decider) start(wave int, revision string, candidates []int) (began, blo
 		switch {
 		case d.places == 0:
 			return began, blocked
-		case !seen.inFlight && slots <= 0:
+		case !seen.inFlight && slots <= 0, slots < 0:
 			continue
 		case seen.ready && room <= 0:
 			blocked++

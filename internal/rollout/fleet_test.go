@@ -24,6 +24,7 @@ type member struct {
 	fails    map[string]bool // revisions that stall
 	sleeps   map[string]bool // revisions that never become ready
 	refuses  bool            // it cannot be reached
+	invalid  bool            // its labels give no spec
 }
 
 // version is the BundleDeployment at a time; nil before it exists.
@@ -155,7 +156,7 @@ func (f *fleet) refresh(p *process) {
 // perturb changes the world at random.
 func (f *fleet) perturb() {
 	m := f.members[f.random.IntN(len(f.members))]
-	switch f.random.IntN(16) {
+	switch f.random.IntN(17) {
 	case 0:
 		f.paused = !f.paused
 	case 1:
@@ -176,6 +177,7 @@ func (f *fleet) perturb() {
 		m.label++
 	case 7:
 		m.wave = f.random.IntN(len(f.strategy.Waves))
+		m.label++
 	case 8:
 		m.fails[testStages[f.random.IntN(3)]] = false
 	case 9:
@@ -197,6 +199,8 @@ func (f *fleet) perturb() {
 		} else {
 			f.processes = f.processes[1:]
 		}
+	case 16:
+		m.invalid = !m.invalid
 	case 15:
 		f.processes = []*process{f.newProcess()}
 	}
@@ -280,6 +284,9 @@ func (f *fleet) input(p *process) *Input {
 		}
 		seen := m.versions[p.seen[m.name]]
 		fact := Fact{Name: m.name, Wave: m.wave, Order: m.order, Child: seen.child, UnreachableSince: seen.away, Wanted: m.specOf(in.Update.Name)}
+		if m.invalid {
+			fact.Invalid = "the variable region has no value"
+		}
 		if in.Current != nil {
 			fact.WantedCurrent = m.specOf(in.Current.Name)
 		}

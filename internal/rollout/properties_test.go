@@ -139,9 +139,23 @@ func (f *fleet) view(p *process, in *Input, out *Decision) *view {
 		unseen := newest != nil && (seen == nil || newest.Start > seen.Start)
 		state, _, _ := out.State(i)
 		v.states = append(v.states, state)
-		v.inFlight = append(v.inFlight, unseen || recorded[m.name] || out.states[i].inFlight)
+		v.inFlight = append(v.inFlight, unseen || recorded[m.name] || lands(in, &in.Clusters[i]))
 	}
 	return v
+}
+
+// lands tells whether the last start of a cluster is under way as far as the process sees: it is neither ready nor failed, and
+// neither held nor out of reach.
+func lands(in *Input, fact *Fact) bool {
+	c := fact.Child
+	switch {
+	case c == nil, c.Suspended, !fact.UnreachableSince.IsZero() && in.Now.Sub(fact.UnreachableSince) >= in.Strategy.unreachableAfter:
+		return false
+	case c.ObservedGeneration != c.Generation:
+		return true
+	}
+	isOverdue := in.Now.Sub(latest(c.Started, in.Began)) >= in.Strategy.progressDeadline
+	return c.Outcome == "" && !c.Ready && !c.Stalled && !isOverdue
 }
 
 // checkConcurrency is R1.
@@ -270,8 +284,14 @@ var everyState = []State{Starting, Pending, Held, Unreachable, Updating, Failed,
 
 // checkWaves is R2 and R4.
 func (f *fleet) checkWaves(v *view) {
+	if v.out.Reject && v.out.Why != v1alpha1.ReasonRollingBack {
+		f.fail("R8: it rejects the revision, and says %s", v.out.Why)
+	}
 	if v.in.Return {
 		return
+	}
+	if len(v.out.Look) > 0 && v.in.Now.Before(v.out.Waves[v.out.Open].SuccessTime.Add(v.in.Strategy.Waves[v.out.Open].soak)) {
+		f.fail("R2: clusters are looked at again before the soak time is over")
 	}
 	before := true
 	for wave := range v.out.Waves {

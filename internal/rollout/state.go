@@ -153,10 +153,10 @@ type aim struct {
 // observe tells the state of a cluster. The first line that holds decides:
 //
 //	a start is recorded, and not seen on the BundleDeployment          Starting     in flight
-//	no spec can be rendered                                            Failed       in flight while it moves
-//	there is no BundleDeployment                                       Pending
 //	it is suspended, is another cluster than before, or has two names  Held
 //	it could not be reached for long enough                            Unreachable
+//	no spec can be rendered                                            Failed       in flight while it moves
+//	there is no BundleDeployment                                       Pending
 //	it has another revision, or another spec                           Pending      in flight while it moves
 //	its plan waits for an approval, or it waits for a dependency       Held
 //	the controller has not seen the generation                         Updating     in flight
@@ -174,14 +174,14 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 	switch {
 	case started:
 		return observed{state: Starting, inFlight: true}
+	case c != nil && c.isHeld(), f.Duplicate:
+		seen.state = Held
+	case c != nil && d.unreachable(f, &seen):
+		seen.state = Unreachable
 	case at.invalid(f) != "":
 		seen.state, seen.reason, seen.inFlight = Failed, v1alpha1.ReasonInvalidChild, c != nil && d.moves(c)
 	case c == nil:
 		seen.state = Pending
-	case c.Suspended, f.Duplicate, c.Reason == v1alpha1.ReasonTargetChanged && !c.Ready:
-		seen.state = Held
-	case d.unreachable(f, &seen):
-		seen.state = Unreachable
 	case c.Revision != at.name || c.SpecHash != at.wanted(f):
 		seen.state, seen.inFlight = Pending, d.moves(c)
 	default:
@@ -213,6 +213,11 @@ func (d *decider) observeStarted(c *Child, at aim, seen *observed) {
 	seen.inFlight = seen.state == Updating
 	// What is being updated is not available, whatever an old condition says.
 	seen.ready = seen.ready && seen.state != Updating
+}
+
+// isHeld tells that nothing happens until a user acts: it is suspended, or reaches another cluster than the one it installed on.
+func (c *Child) isHeld() bool {
+	return c.Suspended || c.Reason == v1alpha1.ReasonTargetChanged && !c.Ready
 }
 
 // waits tells that a user or another BundleDeployment has to act before the plan is carried out.
@@ -257,8 +262,9 @@ func (d *decider) moves(c *Child) bool {
 	case c.Ready:
 		return c.Outcome == "" || c.Tried != c.Generation
 	}
+	// One that was ready with this generation has landed: it is not started with another revision without a place of its own.
 	wasHealthy := c.Outcome == v1alpha1.OutcomeHealthy && c.Tried == c.Generation
-	return !d.overdue(c, wasHealthy, new(observed))
+	return !wasHealthy && !d.overdue(c, wasHealthy, new(observed))
 }
 
 // latest is the latest of some times.

@@ -22,6 +22,9 @@ const (
 	RolloutStartAnnotation = "satchel.dev/rollout-start"
 	// RolloutStartedAnnotation holds the time of that start, in RFC 3339.
 	RolloutStartedAnnotation = "satchel.dev/rollout-started"
+	// RolloutReleasedAnnotation holds the digest of the approved plan of a removal: the BundleDeployment
+	// may be removed, whatever the limit.
+	RolloutReleasedAnnotation = "satchel.dev/rollout-released"
 )
 
 // Limits of a rollout that are part of its contract.

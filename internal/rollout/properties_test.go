@@ -161,7 +161,7 @@ func lands(in *Input, fact *Fact) bool {
 // checkConcurrency is R1.
 func (f *fleet) checkConcurrency(v *view) {
 	for wave := range v.in.Strategy.Waves {
-		size, before, more := 0, 0, 0
+		size, before, more, again := 0, 0, 0, 0
 		for i := range v.in.Clusters {
 			if v.in.Clusters[i].Wave != wave {
 				continue
@@ -171,11 +171,14 @@ func (f *fleet) checkConcurrency(v *view) {
 			switch {
 			case v.inFlight[i]:
 				before++
+				if started {
+					again++
+				}
 			case started:
 				more++
 			}
 		}
-		if most := v.in.Strategy.Waves[wave].maxConcurrency.value; more > 0 && before+more > max(min(most, size), 1) {
+		if most := v.in.Strategy.Waves[wave].maxConcurrency.value; more+again > 0 && before+more > max(min(most, size), 1) {
 			f.fail("R1: %d of wave %d are in flight, and %d begin: at most %d may", before, wave, more, most)
 		}
 	}
@@ -320,6 +323,8 @@ func (f *fleet) checkWaves(v *view) {
 func (f *fleet) checkCompletion(v *view, wave int, before bool) {
 	rules, status := &v.in.Strategy.Waves[wave], &v.out.Waves[wave]
 	switch {
+	case v.halted():
+		f.fail("R6: wave %d is complete while too many have failed", wave)
 	case v.count(wave, everyState...) == 0, v.in.Current != nil && v.in.Current.Digest == v.in.Update.Digest:
 		return // the second: all clusters were brought back
 	case !before:

@@ -22,6 +22,8 @@ type Leaver struct {
 	Wave int
 	// Removing tells that its BundleDeployment is being deleted.
 	Removing bool
+	// Released tells that its BundleDeployment has the annotation satchel.dev/rollout-released: it does not count for the limit.
+	Released bool
 }
 
 // RemovalInput is all that a decision about removals depends on.
@@ -44,6 +46,9 @@ type RemovalInput struct {
 type RemovalDecision struct {
 	// Remove are clusters of which the BundleDeployment is to be deleted, after Status was recorded.
 	Remove []string
+	// Release are clusters that an approval is for: their BundleDeployments get the annotation satchel.dev/rollout-released, with
+	// the digest of the plan. None is removed before all have it, so that the approval stays one of exactly these.
+	Release []string
 	// Status is the new status.removal; nil if nothing is left to tell.
 	Status *v1alpha1.RolloutRemovalStatus
 	// Held tells that clusters wait for a higher limit, or for the approval of Status.Plan.
@@ -54,8 +59,8 @@ type RemovalDecision struct {
 
 // DecideRemoval decides which clusters are removed. The limit counts removals since the hour began; while clusters are held, no new
 // hour begins, so that a removal which is too large does not pass in parts. All are held, and none is removed, when there are
-// more than the limit allows, or when no cluster would be left. Removals go in the reverse order of the waves, as many at once as
-// these allow.
+// more than the limit allows, or when no cluster would be left. An approval releases them. Removals go in the reverse order of the
+// waves, as many at once as these allow.
 func DecideRemoval(in *RemovalInput) (RemovalDecision, error) {
 	limit, err := readAmount("spec.removal.limit", in.Removal.Limit, defaultRemovalLimit, 1)
 	if err != nil {
@@ -63,35 +68,37 @@ func DecideRemoval(in *RemovalInput) (RemovalDecision, error) {
 	}
 	waiting := slices.DeleteFunc(slices.Clone(in.Leavers), func(l Leaver) bool { return l.Removing })
 	status := in.hour()
-	if len(waiting) == 0 || !in.Known {
-		status.Held, status.Plan = 0, ""
-		if !in.Known && in.Status != nil {
-			status.Held, status.Plan = in.Status.Held, in.Status.Plan
-		}
+	if !in.Known {
 		return RemovalDecision{Status: tellRemoval(status, in), Held: status.Held > 0}, nil
 	}
-	decision := RemovalDecision{Status: status}
-	tooMany := len(waiting)+int(status.Removed) > limit.roundedDown(int(status.Clusters), 1)
-	if tooMany || in.Selected == 0 {
-		names := make([]string, 0, len(waiting))
+	released := slices.DeleteFunc(slices.Clone(waiting), func(l Leaver) bool { return !l.Released })
+	counted := len(waiting) - len(released)
+	status.Held, status.Plan = 0, ""
+	tooMany := counted+int(status.Removed) > limit.roundedDown(int(status.Clusters), 1)
+	if counted == 0 || !tooMany && in.Selected > 0 {
+		decision := RemovalDecision{Remove: in.next(waiting), Status: tellRemoval(status, in)}
 		for _, leaver := range waiting {
-			names = append(names, leaver.Name)
+			if !leaver.Released && slices.Contains(decision.Remove, leaver.Name) {
+				status.Removed++
+			}
 		}
-		status.Plan = RemovalPlan(in.Namespace, in.Rollout, names)
-		status.Held = int32(len(waiting)) //nolint:gosec // at most some thousands
-		decision.Approval = in.approved(status.Plan)
-		decision.Held = decision.Approval == ""
-		if decision.Held {
-			return decision, nil
-		}
-	} else {
-		status.Held, status.Plan = 0, ""
+		return decision, nil
 	}
-	decision.Remove = in.next(waiting)
-	if decision.Approval == "" {
-		status.Removed += int32(len(decision.Remove)) //nolint:gosec // as above
+	status.Plan = RemovalPlan(in.Namespace, in.Rollout, namesOf(waiting))
+	status.Held = int32(counted) //nolint:gosec // at most some thousands
+	if name := in.approved(status.Plan); name != "" {
+		waiting = slices.DeleteFunc(waiting, func(l Leaver) bool { return l.Released })
+		return RemovalDecision{Release: namesOf(waiting), Status: status, Approval: name}, nil
 	}
-	return decision, nil
+	return RemovalDecision{Remove: in.next(released), Status: status, Held: true}, nil
+}
+
+func namesOf(clusters []Leaver) []string {
+	names := make([]string, 0, len(clusters))
+	for _, one := range clusters {
+		names = append(names, one.Name)
+	}
+	return names
 }
 
 // hour is the status of the present hour: that of the last one while it lasts, or while clusters are held.
@@ -134,6 +141,9 @@ func (in *RemovalInput) next(waiting []Leaver) []string {
 			return len(in.Strategy.Waves)
 		}
 		return l.Wave
+	}
+	if len(waiting) == 0 {
+		return nil
 	}
 	slices.SortFunc(waiting, func(a, b Leaver) int { return cmp.Or(cmp.Compare(order(b), order(a)), cmp.Compare(a.Name, b.Name)) })
 	last := order(waiting[0])

@@ -44,6 +44,7 @@ func TestDecideRemoval(t *testing.T) {
 		limit    *intstr.IntOrString
 		unknown  bool
 		approve  []string
+		deny     bool
 		remove   string
 		release  int
 		held     bool
@@ -60,6 +61,7 @@ func TestDecideRemoval(t *testing.T) {
 		"released":          {reason: "one at once, whatever the limit", leavers: releasedLeavers(5), selected: 35, remove: "c00"},
 		"released, all":     {reason: "a user approved it", leavers: releasedLeavers(5), selected: 0, remove: "c00"},
 		"others leave":      {reason: "they were not approved", leavers: append(releasedLeavers(5), Leaver{Name: "d"}, Leaver{Name: "e"}), selected: 35, status: hour(3, 0, time.Minute), remove: "c00", held: true},
+		"denied":            {reason: "a denial wins", leavers: leavers(5), selected: 35, approve: []string{"c00", "c01", "c02", "c03", "c04"}, deny: true, held: true},
 		"list failed":       {reason: "who is gone is not known", leavers: three, selected: 37, unknown: true},
 		"slowly":            {reason: "the hour counts", leavers: three, selected: 35, status: hour(2, 0, 50*time.Minute), held: true},
 		"next hour":         {reason: "another hour", leavers: three, selected: 35, status: hour(2, 0, time.Hour), remove: "c00"},
@@ -73,6 +75,9 @@ func TestDecideRemoval(t *testing.T) {
 			}
 			if tc.approve != nil {
 				in.Approvals = []Approval{{Name: "a", Plan: RemovalPlan("fleet", "apps", tc.approve)}}
+			}
+			if tc.deny {
+				in.Approvals = append(in.Approvals, Approval{Name: "b", Plan: in.Approvals[0].Plan, Denies: true})
 			}
 			got, err := DecideRemoval(in)
 			if err != nil || strings.Join(got.Remove, " ") != tc.remove || got.Held != tc.held || len(got.Release) != tc.release {

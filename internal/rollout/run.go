@@ -30,26 +30,34 @@ type Course struct {
 func Steer(course Course) bool {
 	status, wanted := course.Status, course.Wanted
 	update, current := status.UpdateRevision, status.CurrentRevision
+	isRejected := status.RejectedRevision != ""
 	switch {
 	case wanted == nil:
 		return false
 	case update == nil:
 		return begin(course)
-	case wanted.Digest == update.Digest && (status.RejectedRevision == "" || !course.Retry):
+	case wanted.Digest == update.Digest && (!isRejected || !course.Retry):
 		return false
-	case current != nil && wanted.Digest == current.Digest && status.RejectedRevision == update.Name:
-		return false // it is being brought back
 	case current != nil && wanted.Digest == current.Digest:
-		finishRun(course, v1alpha1.RolloutAborted)
-		status.RejectedRevision = update.Name
-		return true
-	case course.Finish && status.RejectedRevision == "" && !completed(status):
+		return abort(course)
+	case isRejected || completed(status):
+		return begin(course)
+	case course.Finish:
 		return false
 	}
-	if status.RejectedRevision == "" && !completed(status) {
-		finishRun(course, v1alpha1.RolloutSuperseded)
-	}
+	finishRun(course, v1alpha1.RolloutSuperseded)
 	return begin(course)
+}
+
+// abort brings all clusters back to the current revision, unless that is happening already.
+func abort(course Course) bool {
+	status := course.Status
+	if Returns(status) {
+		return false
+	}
+	finishRun(course, v1alpha1.RolloutAborted)
+	status.RejectedRevision = status.UpdateRevision.Name
+	return true
 }
 
 // Settle records in the status what a decision found: that the revision is complete, that it is rejected, or that it was brought

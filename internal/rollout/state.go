@@ -166,17 +166,13 @@ type aim struct {
 //	else                                                               Updating     in flight
 func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 	c := f.Child
-	seen := observed{ready: c != nil && c.Ready && c.ObservedGeneration == c.Generation}
-	if c != nil {
-		seen.reason, seen.since = c.Reason, c.ReadySince
-	}
-	started := recorded > 0 && (c == nil || recorded > c.Start)
+	seen := c.lastSeen()
 	switch {
-	case started:
+	case recorded > 0 && (c == nil || recorded > c.Start):
 		return observed{state: Starting, inFlight: true}
-	case c != nil && c.isHeld(), f.Duplicate:
+	case c.isHeld(), f.Duplicate:
 		seen.state = Held
-	case c != nil && d.unreachable(f, &seen):
+	case d.unreachable(f, &seen):
 		seen.state = Unreachable
 	case at.invalid(f) != "":
 		seen.state, seen.reason, seen.inFlight = Failed, v1alpha1.ReasonInvalidChild, c != nil && d.moves(c)
@@ -192,14 +188,14 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 
 // observeStarted is the second half of the table: of clusters that have the revision.
 func (d *decider) observeStarted(c *Child, at aim, seen *observed) {
-	healthy := c.Outcome == v1alpha1.OutcomeHealthy && c.Tried == c.Generation && c.Content == at.content
+	healthy := c.wasHealthy(at.content)
 	settled := latest(c.Started, c.ReadySince, c.Finished).Add(d.in.Strategy.minReady)
 	switch {
 	case c.waits() && !healthy:
 		seen.state = Held
 	case c.ObservedGeneration != c.Generation:
 		seen.state = Updating
-	case c.Stalled, at.content != "" && strings.HasSuffix(c.Rejected, at.content):
+	case c.failed(at.content):
 		seen.state = Failed
 	case c.Ready && healthy && !d.in.Now.Before(settled):
 		seen.state = Updated
@@ -215,9 +211,27 @@ func (d *decider) observeStarted(c *Child, at aim, seen *observed) {
 	seen.ready = seen.ready && seen.state != Updating
 }
 
+// lastSeen is what the condition Ready says, if it is about the present spec.
+func (c *Child) lastSeen() observed {
+	if c == nil {
+		return observed{}
+	}
+	return observed{ready: c.Ready && c.ObservedGeneration == c.Generation, reason: c.Reason, since: c.ReadySince}
+}
+
+// wasHealthy tells whether the content was ready with the present generation once.
+func (c *Child) wasHealthy(content string) bool {
+	return c.Outcome == v1alpha1.OutcomeHealthy && c.Tried == c.Generation && c.Content == content
+}
+
+// failed tells whether the content cannot be installed, or was rolled back.
+func (c *Child) failed(content string) bool {
+	return c.Stalled || content != "" && strings.HasSuffix(c.Rejected, content)
+}
+
 // isHeld tells that nothing happens until a user acts: it is suspended, or reaches another cluster than the one it installed on.
 func (c *Child) isHeld() bool {
-	return c.Suspended || c.Reason == v1alpha1.ReasonTargetChanged && !c.Ready
+	return c != nil && (c.Suspended || c.Reason == v1alpha1.ReasonTargetChanged && !c.Ready)
 }
 
 // waits tells that a user or another BundleDeployment has to act before the plan is carried out.
@@ -227,7 +241,7 @@ func (c *Child) waits() bool {
 
 // unreachable tells whether the cluster could not be reached for long enough.
 func (d *decider) unreachable(f *Fact, seen *observed) bool {
-	if f.UnreachableSince.IsZero() {
+	if f.Child == nil || f.UnreachableSince.IsZero() {
 		return false
 	}
 	seen.since = f.UnreachableSince

@@ -39,11 +39,17 @@ func (d *decider) explain(halted bool, gate string, began, blocked int) {
 		d.because(v1alpha1.ReasonUpdating)
 	case counts.held > 0:
 		d.because(v1alpha1.ReasonHeld)
-	case counts.unreachable > 0 && (counts.failed == 0 || counts.updated > 0):
-		d.because(v1alpha1.ReasonNoClusterReachable)
 	default:
-		d.because(v1alpha1.ReasonNoClusterSucceeded)
+		d.because(counts.whyEnded())
 	}
+}
+
+// whyEnded says why a wave has not succeeded of which no cluster can be started any more.
+func (t *tally) whyEnded() string {
+	if t.unreachable > 0 && (t.failed == 0 || t.updated > 0) {
+		return v1alpha1.ReasonNoClusterReachable
+	}
+	return v1alpha1.ReasonNoClusterSucceeded
 }
 
 // explainComplete is explain when all waves are complete.

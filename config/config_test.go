@@ -119,6 +119,29 @@ func evaluate(t *testing.T, template corev1.PodTemplateSpec) []policy.CheckResul
 		&template.ObjectMeta, &template.Spec)
 }
 
+// TestRolloutsAreRestricted wants the optional controller as restricted as the others, with its state in the API only.
+func TestRolloutsAreRestricted(t *testing.T) {
+	objects := render(t, "rollouts")
+	deployments := decode[appsv1.Deployment](t, objects, "Deployment")
+	if len(deployments) != 1 {
+		t.Fatalf("got %d Deployments, want one", len(deployments))
+	}
+	for _, result := range evaluate(t, deployments[0].Spec.Template) {
+		if !result.Allowed {
+			t.Errorf("%s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+		}
+	}
+	container := deployments[0].Spec.Template.Spec.Containers[0]
+	if container.Resources.Limits.Memory().IsZero() || container.SecurityContext.ReadOnlyRootFilesystem == nil || !*container.SecurityContext.ReadOnlyRootFilesystem {
+		t.Error("its memory has no limit, or its root file system can be written")
+	}
+	for name, rules := range roles(t, objects) {
+		for _, rule := range rules {
+			checkRule(t, name, rule)
+		}
+	}
+}
+
 // TestRestrictedCheckBites takes one setting away and wants it noticed.
 func TestRestrictedCheckBites(t *testing.T) {
 	template := decode[appsv1.Deployment](t, render(t, "default"), "Deployment")[0].Spec.Template
@@ -253,7 +276,7 @@ func TestNetworkIsClosed(t *testing.T) {
 // TestPermissions compares what each ServiceAccount of Satchel is granted with a golden file, so that a change of
 // the manifests that grants more shows in the review. Write it with -update.
 func TestPermissions(t *testing.T) {
-	for _, dir := range []string{"default", "overlays/namespaced-impersonation", "overlays/authenticated-artifacts", "overlays/shards"} {
+	for _, dir := range []string{"default", "overlays/namespaced-impersonation", "overlays/authenticated-artifacts", "overlays/shards", "rollouts"} {
 		t.Run(dir, func(t *testing.T) {
 			got := permissions(t, render(t, dir))
 			golden := filepath.Join("testdata", "permissions-"+filepath.Base(dir)+".txt")

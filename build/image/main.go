@@ -18,7 +18,7 @@ import (
 )
 
 // names are the binaries that become images.
-var names = []string{"bundle-source-controller", "bundle-deployment-controller"}
+var names = []string{"bundle-source-controller", "bundle-deployment-controller", "bundle-rollout-controller"}
 
 func main() {
 	version := flag.String("version", "dev", "tag of the images")

@@ -99,7 +99,7 @@ var importRules = []importRule{{
 	name:   "a controller is no CLI",
 	why:    "a controller has no terminal to print output for people to",
 	remedy: "move what both need into fetch, convert or apply",
-	from:   []string{"./internal/controller/...", "./internal/manager/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/..."},
+	from:   []string{"./internal/controller/...", "./internal/manager/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/...", "./cmd/bundle-rollout-controller/..."},
 	not:    []string{"./internal/cli/...", "github.com/spf13/cobra/...", "k8s.io/cli-runtime/..."},
 }, {
 	name:   "the two controllers do not import each other",
@@ -117,6 +117,18 @@ var importRules = []importRule{{
 		"./internal/fetch/http/...", "./internal/fetch/helm/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
 		"./internal/artifact/storage/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
 	},
+}, {
+	name:   "the rollout controller writes BundleDeployments, and knows no other controller",
+	why:    "it is optional, and has permissions of its own; what a bundle is, and how it is applied, is a matter of the other two",
+	remedy: "move what both need below internal/controller/ but outside of both, or decide in internal/rollout, which is pure",
+	from:   []string{"./internal/controller/rollout/..."},
+	not:    []string{"./internal/controller/source/...", "./internal/controller/deployment/...", "./internal/fetch/...", "./internal/convert/...", "./internal/sourcefetch/..."},
+}, {
+	name:   "the other controllers know no rollout",
+	why:    "rollouts are optional: a BundleDeployment of a rollout is one like any other",
+	remedy: "move the code to internal/controller/rollout",
+	from:   []string{"./internal/controller/source/...", "./internal/controller/deployment/..."},
+	not:    []string{"./internal/controller/rollout/...", "./internal/rollout/..."},
 }, {
 	name:   "stages of the deployment controller do not import each other",
 	why:    "what one stage knows of another is its result, which the reconcile hands over",
@@ -181,7 +193,7 @@ var importRules = []importRule{{
 	name:   "no subprocess",
 	why:    "argument injection; a static image has no other program anyway",
 	remedy: "use a library; what may cost much is a job of internal/worker, which starts this binary and nothing else",
-	from:   []string{"./internal/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/..."},
+	from:   []string{"./internal/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/...", "./cmd/bundle-rollout-controller/..."},
 	not:    []string{"os/exec"},
 }, {
 	name:   "the product does not import its tests",
@@ -213,7 +225,7 @@ var linkRules = []linkRule{{
 	name:   "the deployment controller has no upstream code",
 	why:    "it acts with tenants' permissions; parsers of registries, Git and signatures do not belong next to those",
 	remedy: "find the import with `go mod why -m` and move it behind the source controller",
-	into:   []string{"./cmd/bundle-deployment-controller"},
+	into:   []string{"./cmd/bundle-deployment-controller", "./cmd/bundle-rollout-controller"},
 	not: append([]string{
 		"helm.sh/helm/v4/pkg/action/...", "github.com/fluxcd/pkg/artifact/storage/...",
 	}, upstreamLibraries...),
@@ -228,7 +240,7 @@ var linkRules = []linkRule{{
 	why:    "the testing package registers flags, and test helpers have no limits",
 	remedy: "find who imports it with `go list -deps -json`",
 	// net/http/httptest is not listed: Flux's runtime/conditions links it through gomega's matchers.
-	into: []string{"./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller"},
+	into: []string{"./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller", "./cmd/bundle-rollout-controller"},
 	not:  []string{"testing", "./tests/..."},
 	// Sigstore's timestamps need this package, which has a test in a file with a name that go does not take for one.
 	// Helm asks testing.Testing() which versions to tell; that registers no flag.
@@ -243,7 +255,7 @@ var linkRules = []linkRule{{
 	name:   "the suites of operator-framework/api are the CLI's",
 	why:    "they bring a test library and a validator that starts docker; only the command that validates bundles needs them",
 	remedy: "use internal/convert, which has validators of its own",
-	into:   []string{"./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller"},
+	into:   []string{"./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller", "./cmd/bundle-rollout-controller"},
 	not:    []string{"./internal/lint/...", "github.com/operator-framework/api/pkg/validation/..."},
 }}
 

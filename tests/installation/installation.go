@@ -56,7 +56,28 @@ func Install(ctx context.Context, admin *rest.Config) error {
 			}
 		}
 	}
-	return served(ctx, admin)
+	return served(ctx, admin, v1alpha1.BundleSourceKind, v1alpha1.BundleDeploymentKind, v1alpha1.BundleApprovalKind)
+}
+
+// InstallRollouts adds the kind BundleRollout and the permissions of its controller to an installation.
+func InstallRollouts(ctx context.Context, admin *rest.Config) error {
+	c, err := Client(admin)
+	if err != nil {
+		return err
+	}
+	objects, err := Render(filepath.Join(Root(), "config", "rollouts"))
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			continue // tests start the controllers themselves
+		}
+		if err := apply(ctx, c, object); err != nil {
+			return err
+		}
+	}
+	return served(ctx, admin, v1alpha1.BundleRolloutKind)
 }
 
 // apply puts an object of config/ on the cluster; those of a namespace go to
@@ -76,15 +97,15 @@ func apply(ctx context.Context, c client.Client, object *unstructured.Unstructur
 	return nil
 }
 
-// served waits until the API server serves Satchel's kinds.
-func served(ctx context.Context, admin *rest.Config) error {
+// served waits until the API server serves some of Satchel's kinds.
+func served(ctx context.Context, admin *rest.Config, kinds ...string) error {
 	c, err := discovery.NewDiscoveryClientForConfig(admin)
 	if err != nil {
 		return err
 	}
 	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
 		list, err := c.ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
-		return err == nil && serves(list, v1alpha1.BundleSourceKind) && serves(list, v1alpha1.BundleDeploymentKind) && serves(list, v1alpha1.BundleApprovalKind), nil
+		return err == nil && !slices.ContainsFunc(kinds, func(kind string) bool { return !serves(list, kind) }), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the CRDs to be served: %w", err)

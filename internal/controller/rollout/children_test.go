@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+// change patches a BundleDeployment, as people do.
+func (r *rig) change(on string, change func(*v1alpha1.BundleDeployment)) {
+	r.t.Helper()
+	found := r.children()[on]
+	before := found.DeepCopy()
+	change(found)
+	if err := shared.admin.Patch(r.t.Context(), found, client.MergeFrom(before), client.FieldOwner("people")); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestHeal writes back what people change, also while the rollout is paused, and leaves what they add.
+func TestHeal(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	r.create()
+	r.until("v1 complete", complete("v1"))
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Paused = true })
+	r.publish("v2")
+	r.until("paused", because(v1alpha1.ReasonPaused))
+	before := r.children()["c5"]
+	r.change("c5", func(d *v1alpha1.BundleDeployment) {
+		d.Spec.InstallNamespace, d.Spec.SourceRef.Name, d.Spec.Suspend = "on-c5", "bundle", true
+	})
+	r.steps(1)
+	after := r.children()["c5"]
+	if after.Spec.SourceRef.Name != before.Spec.SourceRef.Name {
+		t.Errorf("the source is %s, want %s", after.Spec.SourceRef.Name, before.Spec.SourceRef.Name)
+	}
+	if !after.Spec.Suspend {
+		t.Error("suspend, which people may add, was removed")
+	}
+	if after.Annotations[v1alpha1.RolloutStartAnnotation] != before.Annotations[v1alpha1.RolloutStartAnnotation] {
+		t.Error("what was written back counts as a start")
+	}
+	if len(after.OwnerReferences) > 0 {
+		t.Errorf("owners: %v", after.OwnerReferences)
+	}
+}
+
+// TestCollision never adopts a BundleDeployment of others.
+func TestCollision(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	taken := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "app-c1"}}
+	taken.Spec.ServiceAccountName, taken.Spec.SourceRef = "mine", &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "mine"}
+	if err := shared.admin.Create(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	r.create()
+	object := r.until("stalled", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidChild" })
+	if worst := object.Status.Worst; len(worst) != 1 || !strings.Contains(worst[0].Message, "did not create it") {
+		t.Errorf("worst: %v", worst)
+	}
+	if err := shared.admin.Get(t.Context(), client.ObjectKeyFromObject(taken), taken); err != nil || taken.Spec.ServiceAccountName != "mine" {
+		t.Errorf("it was adopted: %v, %v", taken.Spec, err)
+	}
+	if len(r.children()) > 0 {
+		t.Errorf("another wave began: %v", r.children())
+	}
+	if err := shared.admin.Delete(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+	r.until("v1 complete", complete("v1"))
+}
+
+// TestRefusedChild has a template that the API server refuses: no other cluster is started with it, and a repaired one goes on.
+func TestRefusedChild(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
+		spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","installNamespace":"NOT A NAME"}`)}
+	})
+	object := r.until("refused", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidChild" })
+	if len(object.Status.Starting) > 0 || len(r.children()) > 0 {
+		t.Errorf("starting: %v, children: %v", object.Status.Starting, r.children())
+	}
+	r.edit(func(o *v1alpha1.BundleRollout) {
+		o.Spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer"}`)}
+	})
+	r.until("v1 complete", complete("v1"))
+}
+
+// TestUnsupported refuses what has no effect yet.
+func TestUnsupported(t *testing.T) {
+	for field, change := range map[string]func(*v1alpha1.BundleRolloutSpec){
+		"approval": func(s *v1alpha1.BundleRolloutSpec) { s.Strategy.Waves[0].Approval = v1alpha1.WaveApprovalBefore },
+		"clusterProfiles": func(s *v1alpha1.BundleRolloutSpec) {
+			s.Clusters[0] = v1alpha1.RolloutClusters{ClusterProfiles: &v1alpha1.ClusterProfileClusters{}}
+		},
+		"property": func(s *v1alpha1.BundleRolloutSpec) {
+			s.Variables = []v1alpha1.RolloutVariable{{Name: "a", Property: "b"}}
+		},
+		"whenClusterGone": func(s *v1alpha1.BundleRolloutSpec) { s.Removal.WhenClusterGone = v1alpha1.GoneClusterAbandon },
+		"all clusters share": func(s *v1alpha1.BundleRolloutSpec) {
+			s.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","postBuild":{"substituteFrom":[{"kind":"ConfigMap","name":"common"}]}}`)
+		},
+	} {
+		t.Run(field, func(t *testing.T) {
+			r := newRig(t)
+			r.publish("v1")
+			r.create(change)
+			object := r.until("refused", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidSpec" })
+			if message := object.Status.Conditions; !strings.Contains(messageOf(object), field) {
+				t.Errorf("the message does not name %s: %v", field, message)
+			}
+			if len(r.children()) > 0 {
+				t.Error("a cluster was started")
+			}
+		})
+	}
+}
+
+func messageOf(object *v1alpha1.BundleRollout) string {
+	for _, one := range object.Status.Conditions {
+		if one.Type == "Ready" {
+			return one.Message
+		}
+	}
+	return ""
+}
+
+// TestSecrets lists clusters as the ServiceAccount of the template, with the permissions of that.
+func TestSecrets(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	for on, ring := range map[string]string{"c1": "one", "c2": "two"} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: on, Labels: map[string]string{"fleet": "edge", "ring": ring}}}
+		if err := shared.admin.Create(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
+		spec.Clusters = []v1alpha1.RolloutClusters{{KubeConfigSecrets: &v1alpha1.KubeConfigSecretClusters{
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "edge"}}, Key: "config",
+		}}}
+	})
+	object := r.until("the list is denied", func(o *v1alpha1.BundleRollout) bool { return condition(o, "ClustersKnown") == "False Unauthorized" })
+	if len(r.children()) > 0 || condition(object, "Ready") != "False Unauthorized" {
+		t.Errorf("Ready is %s, children: %v", condition(object, "Ready"), r.children())
+	}
+	if err := installation.Account(t.Context(), shared.admin, r.namespace, "deployer", "cluster-admin", ""); err != nil {
+		t.Fatal(err)
+	}
+	r.until("v1 complete", complete("v1"))
+	children := r.children()
+	if ref := children["c2"].Spec.KubeConfig; ref == nil || ref.SecretRef.Name != "c2" || ref.SecretRef.Key != "config" {
+		t.Errorf("kubeConfig of c2: %v", ref)
+	}
+}
+
+// TestLeave removes a cluster that is no longer selected, and never all of them, or more than the limit.
+func TestLeave(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	r.create()
+	r.until("v1 complete", complete("v1"))
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters = o.Spec.Clusters[:5] })
+	r.until("one is removed", func(o *v1alpha1.BundleRollout) bool { return o.Status.Clusters.Leaving == 0 && len(r.children()) == 5 })
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters = o.Spec.Clusters[:3] })
+	object := r.until("the removal is held", func(o *v1alpha1.BundleRollout) bool { return condition(o, "RemovalHeld") == "True Held" })
+	r.steps(3)
+	if len(r.children()) != 5 || object.Status.Removal.Held != 2 {
+		t.Errorf("%d children are left; removal: %+v", len(r.children()), object.Status.Removal)
+	}
+	limit := intstr.FromString("100%")
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Removal.Limit = &limit })
+	r.until("they are removed", func(*v1alpha1.BundleRollout) bool { return len(r.children()) == 3 })
+}
+
+// TestR26Delete deletes the rollout: with Orphan all stays, with Delete its BundleDeployments go in the reverse order of the waves.
+func TestR26Delete(t *testing.T) {
+	for _, policy := range []v1alpha1.DeletionPolicy{v1alpha1.DeletionOrphan, v1alpha1.DeletionDelete} {
+		t.Run(string(policy), func(t *testing.T) {
+			r := newRig(t)
+			r.publish("v1")
+			r.create(func(spec *v1alpha1.BundleRolloutSpec) { spec.DeletionPolicy = policy })
+			r.until("v1 complete", complete("v1"))
+			if err := shared.admin.Delete(t.Context(), r.get(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+				t.Fatal(err)
+			}
+			r.check = func() {
+				children := r.children()
+				if children["c1"] == nil && len(children) > 0 || children["c2"] == nil && children["c4"] != nil {
+					t.Errorf("an earlier wave was removed first: %v", children)
+				}
+			}
+			for range 30 {
+				_ = r.step()
+			}
+			var left v1alpha1.BundleRollout
+			if err := shared.admin.Get(t.Context(), r.key(name), &left); err != nil || slices.Contains(left.Finalizers, v1alpha1.Finalizer) {
+				t.Fatalf("the rollout is not released: %v, %v", left.Status.Conditions, err)
+			}
+			before := left.DeepCopy() // what is left is done by a garbage collector, which does not run here
+			left.Finalizers = nil
+			if err := shared.admin.Patch(t.Context(), &left, client.MergeFrom(before)); err != nil {
+				t.Fatal(err)
+			}
+			want := map[v1alpha1.DeletionPolicy]int{v1alpha1.DeletionOrphan: 6, v1alpha1.DeletionDelete: 0}[policy]
+			if got := len(r.children()); got != want {
+				t.Errorf("%d BundleDeployments are left, want %d", got, want)
+			}
+			var kept appsv1.ControllerRevisionList
+			if err := shared.admin.List(t.Context(), &kept, client.InNamespace(r.namespace)); err != nil || (len(kept.Items) > 0) != (want > 0) {
+				t.Errorf("%d revisions are left; %v", len(kept.Items), err)
+			}
+			if policy == v1alpha1.DeletionOrphan {
+				r.check = func() {}
+				kept := r.children()["c3"].ResourceVersion
+				r.create()
+				r.until("v1 complete again", complete("v1"))
+				if after := r.children()["c3"].ResourceVersion; after != kept {
+					t.Error("a BundleDeployment was written although nothing changed")
+				}
+			}
+		})
+	}
+}

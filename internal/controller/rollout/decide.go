@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/rollout"
+)
+
+// accountOf is the ServiceAccount of the template.
+func accountOf(spec *v1alpha1.BundleRolloutSpec) (string, error) {
+	var template struct {
+		ServiceAccountName string `json:"serviceAccountName"`
+	}
+	if err := json.Unmarshal(spec.Template.Spec.Raw, &template); err != nil {
+		return "", fmt.Errorf("reading spec.template.spec: %w", err)
+	}
+	return template.ServiceAccountName, nil
+}
+
+// decide decides what to do next, and changes the status to it. Nothing is written yet.
+func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	began := time.Now()
+	course := s.course()
+	if rollout.Steer(course) || course.Retry {
+		s.memory.refused = map[refusal]string{}
+	}
+	status := &s.object.Status
+	if status.UpdateRevision == nil {
+		return pipeline.Stop, s.waiting()
+	}
+	update, err := r.needed(ctx, s, status.UpdateRevision.Name)
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	var current *storedRevision
+	if status.CurrentRevision != nil {
+		if current, err = r.needed(ctx, s, status.CurrentRevision.Name); err != nil {
+			return pipeline.Stop, err
+		}
+	}
+	facts, err := r.facts(ctx, s, update, current)
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	s.input = rollout.Input{
+		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Began: r.began,
+		Strategy: s.strategy, Paused: s.object.Spec.Paused, Update: identify(update), Return: rollout.Returns(status),
+		Run: status.Run, Starts: status.Starts, Starting: status.Starting, Waves: status.Waves, Clusters: facts,
+	}
+	if current != nil {
+		one := identify(current)
+		s.input.Current = &one
+	}
+	s.decision = rollout.Decide(&s.input)
+	r.Figures.Decided(time.Since(began))
+	s.take(course)
+	return pipeline.Continue, r.decideRemoval(s)
+}
+
+// waiting is why there is no revision yet.
+func (s *state) waiting() error {
+	if s.awaits == nil {
+		return nil
+	}
+	return s.awaits
+}
+
+// course is what the status follows.
+func (s *state) course() rollout.Course {
+	requested, limit := pipeline.Requested(s.object), int32(5) // the default of the CRD
+	if s.object.Spec.HistoryLimit != nil {
+		limit = *s.object.Spec.HistoryLimit
+	}
+	return rollout.Course{
+		HistoryLimit: int(limit),
+		Status:       &s.object.Status, Wanted: s.wanted, Finish: s.object.Spec.Strategy.OnNewRevision == v1alpha1.NewRevisionFinish,
+		Retry: s.object.Status.ObservedGeneration != s.object.Generation || requested != "" && requested != s.object.Status.LastHandledReconcileAt,
+		Now:   metav1.NewTime(s.now),
+	}
+}
+
+// needed is a revision without which nothing can be decided.
+func (r *Reconciler) needed(ctx context.Context, s *state, name string) (*storedRevision, error) {
+	found, err := r.load(ctx, s, name)
+	if err == nil && found == nil {
+		err = stalledBy(v1alpha1.ReasonRevisionNotFound, "controllerrevision %s/%s-%s, which holds a revision of this rollout, does not exist any more: restore it", s.object.Namespace, s.object.Name, name)
+	}
+	return found, err
+}
+
+// identify is a revision for a decision.
+func identify(v *storedRevision) rollout.Revision {
+	return rollout.Revision{Name: v.name, Digest: v.digest, Content: v.data.Content}
+}
+
+// take changes the status to the decision.
+func (s *state) take(course rollout.Course) {
+	status := &s.object.Status
+	status.Waves = s.decision.Waves
+	status.Clusters = rollout.Counts(&s.input, s.decision)
+	status.Worst = rollout.Worst(&s.input, s.decision)
+	status.Progress, status.Wave = rollout.Progress(status.Clusters), rollout.OpenWave(s.decision)
+	rollout.Settle(course, s.decision)
+	if starts := s.decision.Starts; len(starts) > 0 {
+		status.Starting = slices.Concat(status.Starting, starts)
+		status.Starts = starts[len(starts)-1].Start
+	}
+	if s.decision.Reject || s.decision.Returned {
+		s.again = time.Second // the next decision follows from this one
+	}
+}
+
+// decideRemoval decides which clusters that are no longer selected are removed.
+func (r *Reconciler) decideRemoval(s *state) error {
+	leavers := s.leavers()
+	status := &s.object.Status
+	status.Clusters.Leaving = int32(len(leavers)) //nolint:gosec // at most some thousands
+	decided, err := rollout.DecideRemoval(&rollout.RemovalInput{
+		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Strategy: s.strategy, Removal: &s.object.Spec.Removal,
+		Known: s.unlisted == nil, Selected: len(s.clusters), Leavers: leavers, Status: status.Removal,
+	})
+	if err != nil {
+		return &failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
+	}
+	if s.object.Spec.Paused {
+		return nil // a rollout that is paused removes nothing
+	}
+	s.removal, status.Removal = decided, decided.Status
+	return nil
+}
+
+// leavers are the clusters with a BundleDeployment that are no longer selected.
+func (s *state) leavers() []rollout.Leaver {
+	var leavers []rollout.Leaver
+	for name, child := range s.children {
+		if _, selected := s.clusters[name]; !selected {
+			leavers = append(leavers, rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero()})
+		}
+	}
+	slices.SortFunc(leavers, func(a, b rollout.Leaver) int { return cmp.Compare(a.Name, b.Name) })
+	return leavers
+}
+
+// record writes the status before anything is carried out. Where it was changed by another process meanwhile, nothing is.
+func (r *Reconciler) record(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	s.report()
+	if err := r.write(ctx, s); err != nil {
+		return pipeline.Stop, err
+	}
+	r.Figures.Started(len(s.decision.Starts))
+	return pipeline.Continue, nil
+}

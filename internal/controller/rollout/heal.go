@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
+)
+
+// heal writes BundleDeployments back that others changed, each as it was rendered for its own revision, also while the rollout is
+// paused or stands still. People may add fields, such as suspend. One that is rendered differently now, because its cluster has
+// other labels, is left alone: that goes through the waves.
+func (r *Reconciler) heal(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(s.children)) {
+		child := s.children[name]
+		cluster, selected := s.clusters[name]
+		starts := slices.ContainsFunc(s.object.Status.Starting, func(e v1alpha1.RolloutStart) bool { return e.Cluster == name })
+		if !selected || starts || !child.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if err := r.healOne(ctx, s, child, &cluster); err != nil && !errors.Is(err, errForeign) {
+			problems = append(problems, err)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return pipeline.Stop, err
+	}
+	return pipeline.Continue, nil
+}
+
+func (r *Reconciler) healOne(ctx context.Context, s *state, child *v1alpha1.BundleDeployment, cluster *revision.Cluster) error {
+	from, err := r.load(ctx, s, child.Annotations[v1alpha1.RolloutRevisionAnnotation])
+	if from == nil || err != nil {
+		return err
+	}
+	wanted, hash, err := from.render(cluster)
+	if err != nil || hash != child.Annotations[v1alpha1.RolloutSpecAnnotation] {
+		return nil //nolint:nilerr // it is pending work
+	}
+	intact := func(live *v1alpha1.BundleDeployment) bool { return live == nil || hasAll(live, wanted) }
+	if intact(child) {
+		return nil
+	}
+	wanted.Annotations = withAnnotations(wanted.Annotations, rolloutAnnotations(child))
+	if err := r.apply(ctx, s, cluster.Name, wanted, func(live *v1alpha1.BundleDeployment) bool {
+		return intact(live) || !maps.Equal(rolloutAnnotations(live), rolloutAnnotations(child)) // it was started meanwhile
+	}); err != nil {
+		return fmt.Errorf("writing bundledeployment %s back, which was changed: %w", client.ObjectKeyFromObject(child), err)
+	}
+	return nil
+}
+
+// rolloutAnnotations are those that a start wrote.
+func rolloutAnnotations(child *v1alpha1.BundleDeployment) map[string]string {
+	own := map[string]string{}
+	for _, key := range []string{v1alpha1.RolloutRevisionAnnotation, v1alpha1.RolloutSpecAnnotation, v1alpha1.RolloutStartAnnotation, v1alpha1.RolloutStartedAnnotation} {
+		own[key] = child.Annotations[key]
+	}
+	return own
+}
+
+// hasAll tells whether a BundleDeployment has all that was rendered.
+func hasAll(live *v1alpha1.BundleDeployment, wanted *revision.Child) bool {
+	for key, value := range wanted.Labels {
+		if live.Labels[key] != value {
+			return false
+		}
+	}
+	for key, value := range wanted.Annotations {
+		if live.Annotations[key] != value {
+			return false
+		}
+	}
+	return contains(plain(live.Spec), plain(wanted.Spec))
+}
+
+// plain is a spec as maps, lists and values.
+func plain(spec v1alpha1.BundleDeploymentSpec) any {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil // a spec is always JSON
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil
+	}
+	return value
+}
+
+// contains tells whether a value has all fields of another. Lists have to be as long.
+func contains(value, part any) bool {
+	switch wanted := part.(type) {
+	case map[string]any:
+		has, isMap := value.(map[string]any)
+		if !isMap {
+			return false
+		}
+		for key, one := range wanted {
+			if !contains(has[key], one) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		has, isList := value.([]any)
+		return isList && slices.EqualFunc(has, wanted, contains)
+	}
+	return value == part
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
+)
+
+// listClusters lists the clusters. Where that fails, those that were listed last are kept, and none is removed.
+func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	account, err := accountOf(&s.object.Spec)
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	found, err := r.Clusters.List(ctx, s.object.Namespace, account, s.object.Spec.Clusters)
+	if err == nil {
+		s.clusters, s.memory.clusters = found, found
+		return pipeline.Continue, nil
+	}
+	if s.unlisted = err; s.memory.clusters == nil {
+		return pipeline.Stop, err
+	}
+	s.clusters = s.memory.clusters
+	return pipeline.Continue, nil
+}
+
+// observe reads the BundleDeployments of the rollout, and forgets recorded starts that they show.
+func (r *Reconciler) observe(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if err := r.readChildren(ctx, s); err != nil {
+		return pipeline.Stop, err
+	}
+	status := &s.object.Status
+	for _, child := range s.children {
+		status.Starts = max(status.Starts, rollout.ChildOf(child).Start) // the status may have been lost
+	}
+	status.Starting = slices.DeleteFunc(status.Starting, func(entry v1alpha1.RolloutStart) bool {
+		child, found := s.children[entry.Cluster]
+		return found && rollout.ChildOf(child).Start >= entry.Start
+	})
+	for name := range s.memory.unreachable {
+		if child, found := s.children[name]; !found || !rollout.ChildOf(child).Unreachable() {
+			delete(s.memory.unreachable, name)
+		}
+	}
+	return pipeline.Continue, nil
+}
+
+// readChildren reads the BundleDeployments from the cache, or past it while that may be older than what this process, or another
+// one, has written.
+func (r *Reconciler) readChildren(ctx context.Context, s *state) error {
+	reader := client.Reader(r.Client)
+	if s.now.Before(s.memory.liveUntil) {
+		reader = r.APIReader
+	}
+	var list v1alpha1.BundleDeploymentList
+	if err := reader.List(ctx, &list, client.InNamespace(s.object.Namespace), client.MatchingLabels{v1alpha1.RolloutLabel: s.object.Name}); err != nil {
+		return fmt.Errorf("listing the bundledeployments of bundlerollout %s: %w", s.key(), err)
+	}
+	s.children = make(map[string]*v1alpha1.BundleDeployment, len(list.Items))
+	for i := range list.Items {
+		child := &list.Items[i]
+		if cluster := child.Labels[v1alpha1.ClusterLabel]; child.Name == revision.ChildName(s.object.Name, cluster) {
+			s.children[cluster] = child
+		}
+	}
+	return nil
+}
+
+// facts are all that is known of the clusters.
+func (r *Reconciler) facts(ctx context.Context, s *state, update, current *storedRevision) ([]rollout.Fact, error) {
+	facts := make([]rollout.Fact, 0, len(s.clusters))
+	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
+		cluster := s.clusters[name]
+		fact := rollout.Fact{Name: name, Wave: s.strategy.WaveOf(cluster.Labels)}
+		if fact.Wave >= 0 {
+			fact.Order = cluster.Labels[s.strategy.Waves[fact.Wave].OrderBy]
+		}
+		if _, hash, err := update.render(&cluster); err != nil {
+			fact.Invalid = err.Error()
+		} else {
+			fact.Wanted, fact.Invalid = hash, s.memory.refused[refusal{name, hash}]
+		}
+		if current != nil {
+			if _, hash, err := current.render(&cluster); err == nil {
+				fact.WantedCurrent = hash
+			}
+		}
+		if err := r.addChild(ctx, s, &fact); err != nil {
+			return nil, err
+		}
+		facts = append(facts, fact)
+	}
+	return facts, nil
+}
+
+// addChild adds what was seen of the BundleDeployment of a cluster.
+func (r *Reconciler) addChild(ctx context.Context, s *state, fact *rollout.Fact) error {
+	child, found := s.children[fact.Name]
+	if !found {
+		foreign, err := r.foreign(ctx, s, fact.Name)
+		if foreign != "" {
+			fact.Invalid = foreign
+		}
+		return err
+	}
+	fact.Child = rollout.ChildOf(child)
+	if len(child.Status.History) > 0 { // revisions are compared by their content, not by the file that has it
+		fact.Child.Content = artifact.Identity(child.Status.History[0].Revision)
+	}
+	if !fact.Child.Unreachable() {
+		return nil
+	}
+	if _, known := s.memory.unreachable[fact.Name]; !known {
+		s.memory.unreachable[fact.Name] = s.now // seen for the first time
+	}
+	fact.UnreachableSince = s.memory.unreachable[fact.Name]
+	return nil
+}
+
+// foreign says that the name of a BundleDeployment is taken by one that the rollout did not create; empty if not.
+func (r *Reconciler) foreign(ctx context.Context, s *state, cluster string) (string, error) {
+	key := client.ObjectKey{Namespace: s.object.Namespace, Name: revision.ChildName(s.object.Name, cluster)}
+	var found v1alpha1.BundleDeployment
+	err := r.Client.Get(ctx, key, &found)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading bundledeployment %s: %w", key, err)
+	}
+	if err != nil || s.owns(&found, cluster) {
+		return "", nil
+	}
+	return collision(key), nil
+}
+
+// owns tells whether a BundleDeployment is that of the rollout for a cluster.
+func (s *state) owns(child *v1alpha1.BundleDeployment, cluster string) bool {
+	return child.Labels[v1alpha1.RolloutLabel] == s.object.Name && child.Labels[v1alpha1.ClusterLabel] == cluster
+}
+
+// collision says that a name is taken.
+func collision(key client.ObjectKey) string {
+	return fmt.Sprintf("bundledeployment %s exists, and this rollout did not create it: delete or rename it, or rename the cluster", key)
+}
+
+// render is the BundleDeployment of a cluster, with the hash of its spec.
+func (v *storedRevision) render(cluster *revision.Cluster) (*revision.Child, string, error) {
+	child, err := v.renderer.Render(cluster)
+	if err != nil {
+		return nil, "", err
+	}
+	hash, err := revision.SpecHash(&child.Spec, nil)
+	return child, hash, err
+}

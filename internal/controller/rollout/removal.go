@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
+)
+
+// removeLeavers removes the clusters that were decided on and recorded.
+func (r *Reconciler) removeLeavers(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	for _, name := range s.removal.Remove {
+		if err := r.removeChild(ctx, s.children[name], s.object.Spec.Removal.Policy); err != nil {
+			return pipeline.Stop, err
+		}
+	}
+	return pipeline.Continue, nil
+}
+
+// removeChild deletes a BundleDeployment; with the policy Orphan its objects stay.
+func (r *Reconciler) removeChild(ctx context.Context, child *v1alpha1.BundleDeployment, policy v1alpha1.DeletionPolicy) error {
+	if policy == v1alpha1.DeletionOrphan && child.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+		changed := child.DeepCopy()
+		changed.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+		if err := r.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(FieldManager)); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	uid := child.UID
+	if err := r.Client.Delete(ctx, child, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting bundledeployment %s: %w", client.ObjectKeyFromObject(child), err)
+	}
+	return nil
+}
+
+// remove ends a rollout that is being deleted. With the policy Orphan its BundleDeployments stay, and go on reconciling with the
+// pinned sources that they name. With Delete they are deleted in the reverse order of the waves.
+func (r *Reconciler) remove(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if s.object.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
+		left, err := r.removeChildren(ctx, s)
+		if err != nil || left > 0 {
+			s.removing(left)
+			return pipeline.Stop, err
+		}
+		if err := r.removeRevisions(ctx, s, func(string) bool { return false }); err != nil {
+			return pipeline.Stop, err
+		}
+	}
+	changed := s.object.DeepCopy()
+	controllerutil.RemoveFinalizer(changed, v1alpha1.Finalizer)
+	patch := client.MergeFromWithOptions(s.object.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, changed, patch, client.FieldOwner(FieldManager)); client.IgnoreNotFound(err) != nil {
+		return pipeline.Stop, pipeline.MarkStale(err)
+	}
+	s.gone = true
+	return pipeline.Stop, nil
+}
+
+// removeChildren deletes BundleDeployments, as many at once as their wave allows, and tells how many there still are.
+func (r *Reconciler) removeChildren(ctx context.Context, s *state) (left int, _ error) {
+	s.memory.doubt(s.now) // none may be missed
+	if err := r.readChildren(ctx, s); err != nil {
+		return 0, err
+	}
+	strategy, err := rollout.ReadStrategy(&s.object.Spec.Strategy)
+	if err != nil {
+		strategy = &rollout.Strategy{} // one after the other
+	}
+	s.strategy = strategy
+	if account, err := accountOf(&s.object.Spec); err == nil {
+		if found, err := r.Clusters.List(ctx, s.object.Namespace, account, s.object.Spec.Clusters); err == nil {
+			s.memory.clusters = found
+		}
+	}
+	var leavers []rollout.Leaver
+	for name, child := range s.children {
+		leaver := rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero()}
+		if cluster, known := s.memory.clusters[name]; known {
+			leaver.Wave = strategy.WaveOf(cluster.Labels)
+		}
+		leavers = append(leavers, leaver)
+	}
+	all := intstr.FromString("100%")
+	decided, err := rollout.DecideRemoval(&rollout.RemovalInput{
+		Now: s.now, Strategy: strategy, Removal: &v1alpha1.RolloutRemoval{Limit: &all}, Known: true, Selected: 1, Leavers: leavers,
+	})
+	if err != nil {
+		return len(leavers), err
+	}
+	for _, name := range decided.Remove {
+		if err := r.removeChild(ctx, s.children[name], v1alpha1.DeletionDelete); err != nil {
+			return len(leavers), err
+		}
+	}
+	return len(leavers), nil
+}
+
+// collectPause is the least time between two removals of unused revisions.
+const collectPause = time.Minute
+
+// collect removes stored revisions that nothing uses any more.
+func (r *Reconciler) collect(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if s.now.Sub(s.memory.collected) < collectPause {
+		return pipeline.Continue, nil
+	}
+	s.memory.collected = s.now
+	used := s.used()
+	return pipeline.Continue, r.removeRevisions(ctx, s, func(object string) bool { return used[object] })
+}
+
+// used are the names of the objects of revisions in use: those of the status, of recorded starts, and what BundleDeployments run, or
+// may go back to.
+func (s *state) used() map[string]bool {
+	names := map[string]bool{}
+	keep := func(name string) { names[revision.SourceName(s.object.Name, name)] = true }
+	status := &s.object.Status
+	for _, one := range []*v1alpha1.RolloutRevision{status.UpdateRevision, status.CurrentRevision, s.wanted} {
+		if one != nil {
+			keep(one.Name)
+		}
+	}
+	for name := range s.revisions { // one that is being fetched, for instance
+		keep(name)
+	}
+	for _, record := range status.History {
+		keep(record.Name)
+	}
+	for _, entry := range status.Starting {
+		keep(entry.Revision)
+	}
+	for _, child := range s.children {
+		keep(child.Annotations[v1alpha1.RolloutRevisionAnnotation])
+		if child.Spec.SourceRef != nil {
+			names[child.Spec.SourceRef.Name] = true
+		}
+		if kept := child.Status.LastHealthyArtifact; kept != nil {
+			names[kept.Source[strings.LastIndexByte(kept.Source, '/')+1:]] = true
+		}
+	}
+	return names
+}
+
+// removeRevisions deletes the stored revisions and pinned sources that are not in use.
+func (r *Reconciler) removeRevisions(ctx context.Context, s *state, used func(object string) bool) error {
+	of := []client.ListOption{client.InNamespace(s.object.Namespace), client.MatchingLabels{v1alpha1.RolloutLabel: s.object.Name}}
+	var sources v1alpha1.BundleSourceList
+	var kept appsv1.ControllerRevisionList
+	if err := r.APIReader.List(ctx, &sources, of...); err != nil {
+		return fmt.Errorf("listing the bundlesources of bundlerollout %s: %w", s.key(), err)
+	}
+	if err := r.APIReader.List(ctx, &kept, of...); err != nil {
+		return fmt.Errorf("listing the controllerrevisions of bundlerollout %s: %w", s.key(), err)
+	}
+	var objects []client.Object
+	for i := range sources.Items {
+		objects = append(objects, &sources.Items[i])
+	}
+	for i := range kept.Items {
+		objects = append(objects, &kept.Items[i])
+	}
+	objects = slices.DeleteFunc(objects, func(o client.Object) bool {
+		return used(o.GetName()) || o.GetAnnotations()[digestAnnotation] == "" // or not one of ours
+	})
+	for _, object := range objects {
+		if err := r.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %s/%s of an unused revision: %w", object.GetNamespace(), object.GetName(), err)
+		}
+		delete(s.memory.data, revision.Name(object.GetAnnotations()[digestAnnotation]))
+	}
+	return nil
+}

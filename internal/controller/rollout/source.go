@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/pinned"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
+)
+
+// digestAnnotation holds the whole digest of a revision, of which names hold only a part.
+const digestAnnotation = "satchel.dev/rollout-revision-digest"
+
+// storedRevision is a revision that BundleDeployments are rendered from.
+type storedRevision struct {
+	name, digest string
+	data         revision.Data
+	renderer     *revision.Renderer
+}
+
+// findSource reads the BundleSource that the rollout follows. Without it the rollout goes on with the revision that it has.
+func (r *Reconciler) findSource(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	key := client.ObjectKey{Namespace: s.object.Namespace, Name: s.object.Spec.SourceRef.Name}
+	var source v1alpha1.BundleSource
+	err := r.Client.Get(ctx, key, &source)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotFound, "bundlesource %s does not exist: create it, or change spec.sourceRef", key)
+		return pipeline.Continue, nil
+	case err != nil:
+		return pipeline.Stop, fmt.Errorf("reading bundlesource %s: %w", key, err)
+	case !usable(&source):
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s is not ready: %s", key, messageOf(&source))
+	}
+	s.source = &source
+	return pipeline.Continue, nil
+}
+
+// usable tells whether a source publishes what its spec says now.
+func usable(source *v1alpha1.BundleSource) bool {
+	return source.Status.Artifact != nil && source.Status.ObservedGeneration == source.Generation && conditions.IsTrue(source, meta.ReadyCondition)
+}
+
+// messageOf is what a source says of itself.
+func messageOf(source *v1alpha1.BundleSource) string {
+	ready := conditions.Get(source, meta.ReadyCondition)
+	if ready == nil || ready.Status == metav1.ConditionTrue {
+		return "it was not reconciled yet"
+	}
+	return ready.Message
+}
+
+// pinRevision finds the revision to move to, stores it with sources that are pinned by digest, and waits until these are fetched
+// and have the same content.
+func (r *Reconciler) pinRevision(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if name := s.object.Spec.Revision; name != "" {
+		return pipeline.Continue, r.stayAt(ctx, s, name)
+	}
+	if s.awaits != nil {
+		return pipeline.Continue, nil
+	}
+	found, err := s.newest()
+	if err != nil {
+		return pipeline.Stop, &failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
+	}
+	if err := r.store(ctx, s, found); err != nil {
+		return pipeline.Stop, err
+	}
+	return pipeline.Continue, r.want(ctx, s, found, displayed(s.source))
+}
+
+// stayAt wants a stored revision.
+func (r *Reconciler) stayAt(ctx context.Context, s *state, name string) error {
+	found, err := r.load(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return stalledBy(v1alpha1.ReasonRevisionNotFound, "spec.revision is %q, and no such revision is stored: name one of status.history, or leave it out to follow the source", name)
+	}
+	s.awaits = nil
+	version := ""
+	for _, known := range s.object.Status.History {
+		if known.Name == name {
+			version = known.Revision
+		}
+	}
+	return r.want(ctx, s, found, version)
+}
+
+// want wants a revision, as soon as its pinned source is ready.
+func (r *Reconciler) want(ctx context.Context, s *state, found *storedRevision, version string) error {
+	key := client.ObjectKey{Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, found.name)}
+	var source v1alpha1.BundleSource
+	err := r.Client.Get(ctx, key, &source)
+	switch {
+	case apierrors.IsNotFound(err): // just created, and not in the cache yet
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, was not reconciled yet", key, found.name)
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading bundlesource %s: %w", key, err)
+	case !usable(&source):
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, is not ready: %s", key, found.name, messageOf(&source))
+		return nil
+	}
+	if got := artifact.Identity(source.Status.Artifact.Revision); got != found.data.Content {
+		return stalledBy(v1alpha1.ReasonRevisionCollision, "bundlesource %s has the content %s, and revision %s was made of %s: the upstream changed what the reference stands for; "+
+			"delete that BundleSource to fetch it again, or publish a new revision", key, got, found.name, found.data.Content)
+	}
+	if version == "" {
+		version = displayed(&source)
+	}
+	s.wanted = &v1alpha1.RolloutRevision{Name: found.name, Digest: found.digest, Revision: version}
+	return nil
+}
+
+// displayed names what a source publishes as its upstream does.
+func displayed(source *v1alpha1.BundleSource) string {
+	if source.Status.OriginRevision != "" {
+		return source.Status.OriginRevision
+	}
+	return source.Status.Artifact.Revision
+}
+
+// newest is the revision of what the source publishes and the spec says now.
+func (s *state) newest() (*storedRevision, error) {
+	spec := &s.object.Spec
+	data := revision.Data{
+		Content: artifact.Identity(s.source.Status.Artifact.Revision), Ignore: s.source.Spec.Ignore,
+		Template: spec.Template, Variables: spec.Variables, Overrides: spec.Overrides, Sources: pinned.Sources(s.source),
+	}
+	digest, err := data.Digest()
+	if err != nil {
+		return nil, err
+	}
+	return s.prepared(data, digest)
+}
+
+// prepared is a revision that can be rendered.
+func (s *state) prepared(data revision.Data, digest string) (*storedRevision, error) {
+	name := revision.Name(digest)
+	renderer, err := revision.NewRenderer(s.object.Name, name, data, s.object.Spec.DependsOn)
+	if err != nil {
+		return nil, err
+	}
+	one := &storedRevision{name: name, digest: digest, data: data, renderer: renderer}
+	s.revisions[name] = one
+	return one, nil
+}
+
+// store keeps a revision, and creates its pinned source.
+func (r *Reconciler) store(ctx context.Context, s *state, found *storedRevision) error {
+	if kept, remembered := s.memory.data[found.name]; remembered && kept.digest == found.digest {
+		return r.keepSource(ctx, s, found)
+	}
+	known, err := r.fetch(ctx, s, found.name)
+	if err != nil {
+		return err
+	}
+	if known != nil && known.Annotations[digestAnnotation] != found.digest {
+		return stalledBy(v1alpha1.ReasonRevisionCollision, "controllerrevision %s/%s exists, and is another revision: delete it if nothing uses it", known.Namespace, known.Name)
+	}
+	if known == nil {
+		text, err := found.data.Encode()
+		if err != nil {
+			return &failure{reason: v1alpha1.ReasonLimitExceeded, stalled: true, err: err}
+		}
+		kept := &appsv1.ControllerRevision{ObjectMeta: s.objectMeta(found), Data: runtime.RawExtension{Raw: text}, Revision: s.now.Unix()}
+		if err := r.Client.Create(ctx, kept, client.FieldOwner(FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("storing revision %s in controllerrevision %s/%s: %w", found.name, kept.Namespace, kept.Name, err)
+		}
+	}
+	s.memory.data[found.name] = keptRevision{found.digest, found.data}
+	return r.keepSource(ctx, s, found)
+}
+
+// keepSource creates the immutable BundleSource of a revision, where there is none. Its sources are those of the BundleSource that the
+// rollout follows, never of a stored revision: the user who wrote them was permitted to use the Secrets that they name.
+func (r *Reconciler) keepSource(ctx context.Context, s *state, found *storedRevision) error {
+	source := &v1alpha1.BundleSource{ObjectMeta: s.objectMeta(found)}
+	var known v1alpha1.BundleSource
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(source), &known)
+	if apierrors.IsNotFound(err) {
+		source.Spec = v1alpha1.BundleSourceSpec{Sources: found.data.Sources, Ignore: found.data.Ignore, Immutable: true}
+		if s.source != nil {
+			source.Spec.Interval, source.Spec.Timeout = s.source.Spec.Interval, s.source.Spec.Timeout
+		}
+		err = r.Client.Create(ctx, source, client.FieldOwner(FieldManager))
+		if err == nil {
+			return nil
+		}
+		if apierrors.IsAlreadyExists(err) {
+			err = r.APIReader.Get(ctx, client.ObjectKeyFromObject(source), &known)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("keeping bundlesource %s/%s for revision %s: %w", source.Namespace, source.Name, found.name, err)
+	}
+	if known.Labels[v1alpha1.RolloutLabel] != s.object.Name || known.Annotations[digestAnnotation] != found.digest || !known.Spec.Immutable {
+		return stalledBy(v1alpha1.ReasonRevisionCollision, "bundlesource %s/%s exists, and is not the source of revision %s: delete or rename it", known.Namespace, known.Name, found.name)
+	}
+	return nil
+}
+
+// objectMeta is the metadata of the objects of a revision. They have no owner: they stay when the rollout is deleted and its
+// BundleDeployments stay.
+func (s *state) objectMeta(found *storedRevision) metav1.ObjectMeta {
+	labels := map[string]string{}
+	if s.source != nil {
+		maps.Copy(labels, s.source.Labels) // of the shard, for instance
+	}
+	labels[v1alpha1.RolloutLabel] = s.object.Name
+	return metav1.ObjectMeta{
+		Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, found.name), Labels: labels,
+		Annotations: map[string]string{digestAnnotation: found.digest},
+	}
+}
+
+// fetch reads the object of a stored revision; nil if there is none.
+func (r *Reconciler) fetch(ctx context.Context, s *state, name string) (*appsv1.ControllerRevision, error) {
+	var kept appsv1.ControllerRevision
+	key := client.ObjectKey{Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, name)}
+	err := r.APIReader.Get(ctx, key, &kept)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading controllerrevision %s: %w", key, err)
+	case kept.Labels[v1alpha1.RolloutLabel] != s.object.Name:
+		return nil, stalledBy(v1alpha1.ReasonRevisionCollision, "controllerrevision %s exists, and does not belong to this rollout: delete or rename it", key)
+	}
+	return &kept, nil
+}
+
+// load is a stored revision; nil if it is not stored.
+func (r *Reconciler) load(ctx context.Context, s *state, name string) (*storedRevision, error) {
+	if known := s.revisions[name]; known != nil {
+		return known, nil
+	}
+	if known, remembered := s.memory.data[name]; remembered {
+		return s.prepared(known.data, known.digest)
+	}
+	kept, err := r.fetch(ctx, s, name)
+	if kept == nil || err != nil {
+		return nil, err
+	}
+	digest := kept.Annotations[digestAnnotation]
+	data, err := revision.Decode(kept.Data.Raw, digest)
+	if err == nil && revision.Name(digest) != name {
+		err = errors.New("its digest is that of another revision")
+	}
+	if err != nil {
+		return nil, stalledBy(v1alpha1.ReasonRevisionCollision, "controllerrevision %s/%s was changed: %w", kept.Namespace, kept.Name, err)
+	}
+	s.memory.data[name] = keptRevision{digest, data}
+	return s.prepared(data, digest)
+}

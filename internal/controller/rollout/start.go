@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
+)
+
+// atOnce is how many BundleDeployments are written at once.
+const atOnce = 16
+
+// finishStarts carries out starts that this process, or one before it, has recorded and that are not seen yet.
+func (r *Reconciler) finishStarts(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if s.object.Spec.Paused {
+		return pipeline.Continue, nil
+	}
+	return pipeline.Continue, r.carryOut(ctx, s, slices.Clone(s.object.Status.Starting))
+}
+
+// start carries out the starts that were just recorded.
+func (r *Reconciler) start(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if len(s.decision.Starts) > 0 {
+		s.again = settles // the cache shows them long before
+	}
+	return pipeline.Continue, r.carryOut(ctx, s, s.decision.Starts)
+}
+
+// carryOut writes the BundleDeployments of recorded starts. One that the API server refuses for good is no longer recorded: it is
+// certain that it was not written.
+func (r *Reconciler) carryOut(ctx context.Context, s *state, entries []v1alpha1.RolloutStart) error {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	results := make([]error, len(entries))
+	for i, entry := range entries {
+		cluster, selected := s.clusters[entry.Cluster]
+		from, err := r.load(ctx, s, entry.Revision)
+		switch {
+		case err != nil:
+			_ = group.Wait() // it returns no error
+			return err
+		case !selected, from == nil: // it left meanwhile
+			s.drop(entry)
+			continue
+		}
+		group.Go(func() error {
+			results[i] = r.startOne(ctx, s, entry, from, &cluster)
+			return nil
+		})
+	}
+	_ = group.Wait() // it returns no error
+	return s.sort(entries, results)
+}
+
+// sort tells starts that failed, and are tried again, from those that the API server refuses for good.
+func (s *state) sort(entries []v1alpha1.RolloutStart, results []error) error {
+	var problems []error
+	for i, err := range results {
+		entry := entries[i]
+		switch {
+		case err == nil:
+		case errors.Is(err, errForeign):
+			s.drop(entry)
+		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
+			s.drop(entry)
+			cluster := s.clusters[entry.Cluster]
+			if _, hash, failed := s.revisions[entry.Revision].render(&cluster); failed == nil {
+				s.memory.refused[refusal{entry.Cluster, hash}] = pipeline.Shorten(err.Error(), 1024)
+			}
+		default:
+			problems = append(problems, err)
+		}
+		if err != nil {
+			s.again = time.Second
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// drop removes an entry from the record.
+func (s *state) drop(entry v1alpha1.RolloutStart) {
+	s.object.Status.Starting = slices.DeleteFunc(s.object.Status.Starting, func(one v1alpha1.RolloutStart) bool { return one == entry })
+}
+
+// startOne writes the BundleDeployment of a start, unless it shows that start, or a later one.
+func (r *Reconciler) startOne(ctx context.Context, s *state, entry v1alpha1.RolloutStart, from *storedRevision, cluster *revision.Cluster) error {
+	child, hash, err := from.render(cluster)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	child.Annotations = withAnnotations(child.Annotations, map[string]string{
+		v1alpha1.RolloutRevisionAnnotation: from.name, v1alpha1.RolloutSpecAnnotation: hash,
+		v1alpha1.RolloutStartAnnotation:   strconv.FormatInt(entry.Start, 10),
+		v1alpha1.RolloutStartedAnnotation: r.Now().UTC().Format(time.RFC3339),
+	})
+	err = r.apply(ctx, s, cluster.Name, child, func(live *v1alpha1.BundleDeployment) bool {
+		return live != nil && rollout.ChildOf(live).Start >= entry.Start
+	})
+	if err != nil {
+		return fmt.Errorf("starting cluster %s with revision %s: %w", cluster.Name, from.name, err)
+	}
+	return nil
+}
+
+// errForeign says that a BundleDeployment was not created by the rollout.
+var errForeign = errors.New("not created by this rollout")
+
+// mostConflicts is how often a BundleDeployment is written again that changed meanwhile.
+const mostConflicts = 5
+
+// apply writes a BundleDeployment in one patch, unless it is done. It is read past the cache, so that one which another created is
+// never adopted, and an old copy is never written over a new one.
+func (r *Reconciler) apply(ctx context.Context, s *state, cluster string, child *revision.Child, done func(live *v1alpha1.BundleDeployment) bool) error {
+	key := client.ObjectKey{Namespace: s.object.Namespace, Name: child.Name}
+	for conflicts := 0; ; conflicts++ {
+		live := &v1alpha1.BundleDeployment{}
+		err := r.APIReader.Get(ctx, key, live)
+		switch {
+		case apierrors.IsNotFound(err):
+			live = nil
+		case err != nil:
+			return fmt.Errorf("reading bundledeployment %s: %w", key, err)
+		case !s.owns(live, cluster):
+			return fmt.Errorf("%w: %s", errForeign, collision(key))
+		case !live.DeletionTimestamp.IsZero():
+			return fmt.Errorf("bundledeployment %s is being deleted, and is created again when it is gone", key)
+		}
+		if done(live) {
+			return nil
+		}
+		object, err := asApplied(key, child, live)
+		if err != nil {
+			return err
+		}
+		err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldManager), client.ForceOwnership)
+		if err == nil || !apierrors.IsConflict(err) || conflicts == mostConflicts {
+			return err
+		}
+	}
+}
+
+// asApplied is what is applied: the rendered fields and no other, so that people may add fields.
+func asApplied(key client.ObjectKey, child *revision.Child, live *v1alpha1.BundleDeployment) (*unstructured.Unstructured, error) {
+	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&child.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the spec of bundledeployment %s: %w", key, err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind))
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	object.SetLabels(child.Labels)
+	object.SetAnnotations(child.Annotations)
+	if live != nil {
+		object.SetUID(live.UID)
+		object.SetResourceVersion(live.ResourceVersion)
+	}
+	return object, nil
+}
+
+// withAnnotations adds annotations to others.
+func withAnnotations(all, more map[string]string) map[string]string {
+	joined := make(map[string]string, len(all)+len(more))
+	for _, some := range []map[string]string{all, more} {
+		for key, value := range some {
+			joined[key] = value
+		}
+	}
+	return joined
+}
+
+// look asks clusters to reconcile, so that the next wave does not begin with what was seen long ago.
+func (r *Reconciler) look(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if len(s.decision.Look) == 0 {
+		return pipeline.Continue, nil
+	}
+	token, err := time.Parse(time.RFC3339, s.decision.LookToken)
+	if err != nil {
+		return pipeline.Stop, fmt.Errorf("reading the time since which clusters have to reconcile: %w", err)
+	}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, name := range s.decision.Look {
+		child := s.children[name]
+		if asked, err := time.Parse(time.RFC3339, pipeline.Requested(child)); err == nil && !asked.Before(token) {
+			continue // it was asked
+		}
+		group.Go(func() error {
+			changed := child.DeepCopy()
+			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, meta.ReconcileRequestAnnotation, s.decision.LookToken)
+			if err := r.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(FieldManager)); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("asking bundledeployment %s/%s to reconcile: %w", child.Namespace, child.Name, err)
+			}
+			return nil
+		})
+	}
+	return pipeline.Continue, group.Wait()
+}

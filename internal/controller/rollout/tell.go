@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// Reasons of events.
+const (
+	eventRevisionStarted   = "RevisionStarted"
+	eventRevisionCompleted = "RevisionCompleted"
+	eventWaveStarted       = "WaveStarted"
+	eventWaveSucceeded     = "WaveSucceeded"
+	eventWaveCompleted     = "WaveCompleted"
+	eventClusterFailed     = "ClusterFailed"
+	eventHalted            = "Halted"
+	eventRollbackStarted   = "RollbackStarted"
+	eventRolledBack        = "RolledBack"
+	eventRemovalHeld       = "RemovalHeld"
+)
+
+// tell records what a written status changed as events of the rollout, never one of each cluster: of a status that lists at most ten
+// clusters that failed, at most ten events follow.
+func (r *Reconciler) tell(s *state, before *v1alpha1.BundleRollout) {
+	if r.Events == nil || s.object.Status.UpdateRevision == nil {
+		return
+	}
+	was, is := &before.Status, &s.object.Status
+	say := func(kind, reason, format string, args ...any) {
+		r.Events.Eventf(s.object, nil, kind, reason, reason, "%s", fmt.Sprintf(format, args...))
+	}
+	name := is.UpdateRevision.Name
+	if was.Run != is.Run {
+		say(corev1.EventTypeNormal, eventRevisionStarted, "revision %s (%s) is rolled out", name, is.UpdateRevision.Revision)
+		was = &v1alpha1.BundleRolloutStatus{Conditions: was.Conditions, CurrentRevision: was.CurrentRevision, Worst: was.Worst} // its waves were of another run
+	}
+	tellWaves(was, is, say)
+	tellFailures(was, is, say)
+	switch {
+	case was.RejectedRevision != is.RejectedRevision && is.RejectedRevision != "":
+		say(corev1.EventTypeWarning, eventRollbackStarted, "revision %s is rejected: the clusters are brought back to revision %s", name, is.CurrentRevision.Name)
+	case becomes(was, is, v1alpha1.ReasonMaxFailuresExceeded):
+		say(corev1.EventTypeWarning, eventHalted, "%s", apimeta.FindStatusCondition(is.Conditions, v1alpha1.RolledOutCondition).Message)
+	case becomes(was, is, v1alpha1.ReasonRevisionRejected):
+		say(corev1.EventTypeNormal, eventRolledBack, "the clusters are back at revision %s", is.CurrentRevision.Name)
+	}
+	if is.CurrentRevision != nil && (was.CurrentRevision == nil || was.CurrentRevision.Digest != is.CurrentRevision.Digest) {
+		say(corev1.EventTypeNormal, eventRevisionCompleted, "revision %s (%s) has completed all waves: %s clusters", is.CurrentRevision.Name, is.CurrentRevision.Revision, is.Progress)
+	}
+	held := apimeta.FindStatusCondition(is.Conditions, v1alpha1.RemovalHeldCondition)
+	if held != nil && apimeta.FindStatusCondition(was.Conditions, v1alpha1.RemovalHeldCondition) == nil {
+		say(corev1.EventTypeWarning, eventRemovalHeld, "%s", held.Message)
+	}
+}
+
+// sayer records an event.
+type sayer func(kind, reason, format string, args ...any)
+
+// tellWaves tells which waves began, succeeded and were completed.
+func tellWaves(was, is *v1alpha1.BundleRolloutStatus, say sayer) {
+	known := map[string]v1alpha1.RolloutWaveStatus{}
+	for _, wave := range was.Waves {
+		known[wave.Name] = wave
+	}
+	for _, wave := range is.Waves {
+		before := known[wave.Name]
+		if before.StartTime == nil && wave.StartTime != nil {
+			say(corev1.EventTypeNormal, eventWaveStarted, "wave %s began: %d clusters get revision %s", wave.Name, wave.Total, is.UpdateRevision.Name)
+		}
+		if before.SuccessTime == nil && wave.SuccessTime != nil {
+			say(corev1.EventTypeNormal, eventWaveSucceeded, "wave %s: %d of %d clusters are updated", wave.Name, wave.Updated, wave.Total)
+		}
+		if before.CompletionTime == nil && wave.CompletionTime != nil && wave.Total > 0 {
+			say(corev1.EventTypeNormal, eventWaveCompleted, "wave %s is complete", wave.Name)
+		}
+	}
+}
+
+// tellFailures tells which clusters failed since.
+func tellFailures(was, is *v1alpha1.BundleRolloutStatus, say sayer) {
+	known := map[string]bool{}
+	for _, one := range was.Worst {
+		known[one.Cluster+one.State] = true
+	}
+	for _, one := range is.Worst {
+		if one.State == "Failed" && !known[one.Cluster+one.State] {
+			say(corev1.EventTypeWarning, eventClusterFailed, "cluster %s of wave %s failed with revision %s: %s: %s", one.Cluster, one.Wave, is.UpdateRevision.Name, one.Reason, one.Message)
+		}
+	}
+}
+
+// becomes tells whether the condition RolledOut has a reason that it did not have before.
+func becomes(was, is *v1alpha1.BundleRolloutStatus, reason string) bool {
+	now, before := apimeta.FindStatusCondition(is.Conditions, v1alpha1.RolledOutCondition), apimeta.FindStatusCondition(was.Conditions, v1alpha1.RolledOutCondition)
+	return now != nil && now.Reason == reason && (before == nil || before.Reason != reason)
+}

@@ -123,6 +123,8 @@ func (p *Pool) answer(ctx context.Context, kind string, got result) ([]byte, err
 		return nil, limitError(endMemory, &p.options)
 	case endCPU, endMemory, endOutput, endTime:
 		return nil, limitError(got.end, &p.options)
+	case endStream:
+		return nil, got.err
 	case endStart:
 		return nil, fmt.Errorf("%w: the process could not start a thread", ErrUnavailable)
 	default:

@@ -56,6 +56,7 @@ const (
 	endKernel   end = "killed"  // by the kernel, because memory was short
 	endCrash    end = "crashed" // or another process killed it, or it sent an invalid message
 	endStart    end = "unavailable"
+	endStream   end = "stream" // what takes the stream failed
 )
 
 // wait runs until the process has ended.
@@ -117,6 +118,7 @@ type result struct {
 	data   []byte
 	cpu    time.Duration
 	detail string // for messages, without any input
+	err    error  // of what takes the stream
 }
 
 // do sends a job to the process and waits for the answer. Without an answer the process
@@ -133,6 +135,11 @@ func (w *process) do(ctx context.Context, r Request, o *Options) result {
 	if err == nil {
 		cpu := max(cpuTime(w.handle.Pid)-before, 0)
 		return result{end: answerEnds[got.Kind], data: got.Data, cpu: cpu}
+	}
+	if failed := new(streamError); errors.As(err, failed) {
+		w.kill(endStream)
+		<-w.ended
+		return result{end: endStream, cpu: max(w.finalCPU-before, 0), err: failed.error}
 	}
 	if errors.Is(err, protocol.ErrInvalid) {
 		w.kill(endCrash)
@@ -165,14 +172,48 @@ func (w *process) exchange(r Request, used time.Duration, o *Options) (protocol.
 		w.kill(endCrash)
 		return protocol.Answer{}, err
 	}
+	stream, err := openStream(r)
+	if err != nil {
+		return protocol.Answer{}, err
+	}
 	if err := w.sendJob(r); err != nil {
 		return protocol.Answer{}, err
 	}
-	got, err := protocol.ReadAnswer(w.ends.socket, w.jobs, o.Output)
+	got, err := w.readAnswer(stream, o)
 	if err == nil && answerEnds[got.Kind] == endNone {
 		err = protocol.ErrInvalid
 	}
 	return got, err
+}
+
+// readAnswer reads the parts of the stream, and the answer after them.
+func (w *process) readAnswer(stream io.Writer, o *Options) (protocol.Answer, error) {
+	for {
+		got, err := protocol.ReadAnswer(w.ends.socket, w.jobs, o.Output)
+		switch {
+		case err != nil || got.Kind != protocol.MessageChunk:
+			return got, err
+		case stream == nil:
+			return protocol.Answer{}, protocol.ErrInvalid
+		}
+		if _, err := stream.Write(got.Data); err != nil {
+			return protocol.Answer{}, streamError{err}
+		}
+	}
+}
+
+// streamError is an error of what takes the stream of a job.
+type streamError struct{ error }
+
+func openStream(r Request) (io.Writer, error) {
+	if r.Stream == nil {
+		return nil, nil
+	}
+	stream, err := r.Stream()
+	if err != nil {
+		return nil, streamError{err}
+	}
+	return stream, nil
 }
 
 // sendJob writes the header together with the file, then the rest.

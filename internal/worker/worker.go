@@ -18,7 +18,10 @@
 // for other jobs of the same namespace calls it in a goroutine of its own.
 package worker
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 // Request is a job.
 type Request struct {
@@ -31,4 +34,8 @@ type Request struct {
 	// stays open; the caller closes it after Run.
 	Data []byte
 	File *os.File
+	// Stream returns where the handler's stream goes, which may be larger than Options.Output: each call of Write gets one part.
+	// It is called at the begin of each attempt, which starts the stream from its beginning. An error of it, or of the writer,
+	// ends the job and is returned by Run. Nil: the handler may have no stream.
+	Stream func() (io.Writer, error)
 }

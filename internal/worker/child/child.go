@@ -87,7 +87,9 @@ func (c *child) serve() error {
 			return err
 		}
 		raiseOwnCPULimit(c.limits)
-		result, err := c.do(string(kind), Input{Data: data, File: file})
+		result, err := c.do(string(kind), Input{Data: data, File: file, Send: func(part []byte) error {
+			return c.send(protocol.Header{Kind: protocol.MessageChunk, Job: h.Job}, part)
+		}})
 		if file != nil {
 			_ = file.Close()
 		}

@@ -23,6 +23,8 @@ type Input struct {
 	// File is nil if the job has none. It can be read only, with ReadAt: the offset is
 	// shared with the process that opened the file. It is closed after the job.
 	File *os.File
+	// Send sends a part of at most protocol.MaxChunk bytes of the job's stream, if its Request has one.
+	Send func(part []byte) error
 }
 
 // Main runs the process as a worker and never returns if a Pool started it; else it

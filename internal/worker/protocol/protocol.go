@@ -49,7 +49,11 @@ const (
 	MessageResult = 'd' // from the worker
 	MessageError  = 'e' // from the worker: the handler's error
 	MessageLarge  = 'o' // from the worker: the result exceeds the limit of output
+	MessageChunk  = 'c' // from the worker: a part of the stream, before the result
 )
+
+// MaxChunk bounds one part of the stream of a job, in bytes.
+const MaxChunk = 256 << 10
 
 // MaxErrorText bounds the message of a handler's error, in bytes.
 const MaxErrorText = 4096
@@ -110,6 +114,8 @@ func ReadAnswer(r io.Reader, job uint32, limit int64) (Answer, error) {
 		most = uint64(max(limit, 0))
 	case MessageError:
 		most = MaxErrorText
+	case MessageChunk:
+		most = MaxChunk
 	case MessageReady, MessageLarge:
 	default:
 		return Answer{}, ErrInvalid

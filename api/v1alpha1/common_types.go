@@ -45,6 +45,8 @@ const (
 	BundleApprovalKind = "BundleApproval"
 	// BundleRolloutKind is the kind of BundleRollout.
 	BundleRolloutKind = "BundleRollout"
+	// BundleCatalogKind is the kind of BundleCatalog.
+	BundleCatalogKind = "BundleCatalog"
 )
 
 // CommandFieldManager is the field manager of what the command line creates and changes.

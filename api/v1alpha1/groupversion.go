@@ -23,6 +23,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BundleDeployment{}, &BundleDeploymentList{},
 		&BundleApproval{}, &BundleApprovalList{},
 		&BundleRollout{}, &BundleRolloutList{},
+		&BundleCatalog{}, &BundleCatalogList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

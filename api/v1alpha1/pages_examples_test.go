@@ -25,6 +25,7 @@ func TestPageExamples(t *testing.T) {
 		v1alpha1.BundleSourceKind:     "../../docs/bundlesource.md",
 		v1alpha1.BundleDeploymentKind: "../../docs/bundledeployment.md",
 		v1alpha1.BundleApprovalKind:   "../../docs/bundleapproval.md",
+		v1alpha1.BundleCatalogKind:    "../../docs/bundlecatalog.md",
 	} {
 		texts := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(read(t, file), -1)
 		if len(texts) < 2 {
@@ -55,6 +56,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"BundleSource":     v1alpha1.GroupVersion.WithResource("bundlesources"),
 	"BundleDeployment": v1alpha1.GroupVersion.WithResource("bundledeployments"),
 	"BundleApproval":   v1alpha1.GroupVersion.WithResource("bundleapprovals"),
+	"BundleCatalog":    v1alpha1.GroupVersion.WithResource("bundlecatalogs"),
 	"ServiceAccount":   {Version: "v1", Resource: "serviceaccounts"},
 	"ConfigMap":        {Version: "v1", Resource: "configmaps"},
 	"Role":             {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},

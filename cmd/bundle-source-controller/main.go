@@ -14,12 +14,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/controller/source/process"
 	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/internal/worker/child"
+	"github.com/satchel-dev/satchel/internal/worker/indexing"
 )
 
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version string
 
 func main() {
+	child.Main(indexing.Handlers())
 	common := manager.Options{Version: version, Lean: true, Concurrent: process.Concurrent}
 	var options process.Options
 	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)

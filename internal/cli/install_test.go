@@ -47,7 +47,7 @@ func bareCluster(t *testing.T) testCluster {
 		t.Fatal(err)
 	}
 	crds.installed = false
-	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals"} {
+	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals", "bundlecatalogs"} {
 		c.goneFor(c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition+".satchel.dev"))
 	}
 	c.eventually("Satchel is not installed in this cluster: ", "get")

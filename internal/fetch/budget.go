@@ -26,7 +26,7 @@ func newBudget(l Limits) budget {
 
 // streamBytes bounds the archives of a source once decompressed: what its files and their headers may take.
 func streamBytes(l Limits) int64 {
-	return l.ExtractedBytes + int64(l.Entries+1)*headerBytes
+	return max(l.StreamBytes, l.ExtractedBytes+int64(l.Entries+1)*headerBytes)
 }
 
 // entry takes one entry from the budget.

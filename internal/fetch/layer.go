@@ -96,6 +96,9 @@ type layer struct {
 }
 
 func (l layer) place(header *tar.Header, where string, content io.Reader) error {
+	if !l.concerns(where) {
+		return nil
+	}
 	if base := path.Base(where); strings.HasPrefix(base, whiteoutPrefix) {
 		return l.whiteout(where, base)
 	}
@@ -107,6 +110,24 @@ func (l layer) place(header *tar.Header, where string, content io.Reader) error 
 	}
 	l.touch(where)
 	return nil
+}
+
+// concerns tells whether an entry is in what is unpacked, or decides about a folder above that.
+func (l layer) concerns(where string) bool {
+	if l.only == "" {
+		return true
+	}
+	if base := path.Base(where); base == whiteoutOpaque {
+		where = path.Dir(where)
+	} else if name, whiteout := strings.CutPrefix(base, whiteoutPrefix); whiteout {
+		where = path.Join(path.Dir(where), name)
+	}
+	return within(where, l.only) || within(l.only, where)
+}
+
+// within tells whether a path is a folder, or is in it.
+func within(where, folder string) bool {
+	return where == folder || folder == "." || strings.HasPrefix(where, folder+"/")
 }
 
 // makeWay removes what a lower layer has where this one wants something of another kind.

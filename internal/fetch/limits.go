@@ -10,6 +10,9 @@ type Limits struct {
 	DownloadBytes int64
 	// ExtractedBytes bounds the bytes that one source writes when unpacked.
 	ExtractedBytes int64
+	// StreamBytes bounds what is read of the archives of a source once decompressed, where parts of them are dropped; 0 for what
+	// ExtractedBytes and Entries may take.
+	StreamBytes int64
 	// FileBytes bounds one file of a source.
 	FileBytes int64
 	// GitPackBytes bounds what one fetch from a Git server transfers.

@@ -26,6 +26,7 @@ import (
 type Tree struct {
 	*folder
 	prefix string // where this tree lies in the folder; "." for all of it
+	only   string // what is unpacked of image layers, a path of the folder; "" for everything
 }
 
 // folder is what a tree and its sub-trees share.
@@ -91,6 +92,16 @@ func (t *Tree) Sub(destination string) (*Tree, error) {
 		return nil, Describe(err, "destination %s", Quote(destination))
 	}
 	return &Tree{folder: t.folder, prefix: where}, nil
+}
+
+// Only returns the same tree, which unpacks one file or folder of image layers. What else is in them is read and dropped: it
+// counts against the limits of a download and of a file, and not against those of what is unpacked.
+func (t *Tree) Only(name string) (*Tree, error) {
+	where, err := t.locate(name)
+	if err != nil {
+		return nil, Describe(err, "folder %s", Quote(name))
+	}
+	return &Tree{folder: t.folder, prefix: t.prefix, only: where}, nil
 }
 
 // WriteFile stores content under name, a relative path, and replaces an earlier file.

@@ -96,7 +96,7 @@ func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource)
 	if err != nil {
 		return nil, err
 	}
-	o := image.Options{Ref: spec.Ref, SemVer: spec.SemVer, Platform: spec.Platform, Insecure: spec.Insecure, Limits: a.options.Limits}
+	o := image.Options{Ref: spec.Ref, SemVer: spec.SemVer, Platform: spec.Platform, Insecure: spec.Insecure, Limits: a.options.Limits, Only: a.Only}
 	if o.Keychain, err = a.keychain(ctx, spec, host); err != nil {
 		return nil, err
 	}

@@ -49,6 +49,9 @@ func NewFactory(o Options, observe ObserveFunc) *Factory {
 type Adapters struct {
 	*Factory
 
+	// Only restricts what is unpacked of images; nil for everything.
+	Only *image.Only
+
 	secrets *credentials.Secrets
 	account string // the ServiceAccount with pull secrets; "" for none
 	atEnd   []func()

@@ -105,7 +105,7 @@ var importRules = []importRule{{
 	name:   "the two controllers do not import each other",
 	why:    "they are two processes with different permissions, and meet only in the API and the artifact server",
 	remedy: "move what both need below internal/controller/ but outside of both",
-	from:   []string{"./internal/controller/source/..."},
+	from:   []string{"./internal/controller/source/...", "./internal/controller/catalog/..."},
 	not:    []string{"./internal/controller/deployment/...", "./internal/convert/...", "./internal/apply/..."},
 }, {
 	name:   "the two controllers do not import each other",
@@ -113,9 +113,9 @@ var importRules = []importRule{{
 	remedy: "move what both need below internal/controller/ but outside of both; load artifacts through internal/artifact/loader",
 	from:   []string{"./internal/controller/deployment/..."},
 	not: []string{
-		"./internal/controller/source/...", "./internal/sourcefetch/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
+		"./internal/controller/source/...", "./internal/controller/catalog/...", "./internal/sourcefetch/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
 		"./internal/fetch/http/...", "./internal/fetch/helm/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
-		"./internal/artifact/storage/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
+		"./internal/artifact/storage/...", "./internal/artifact/catalogs/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
 	},
 }, {
 	name:   "the rollout controller writes BundleDeployments, and knows no other controller",

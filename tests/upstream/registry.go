@@ -60,7 +60,15 @@ func (r *Registry) Close() { r.server.Close() }
 // Push stores an image of the given layers as repository:tag, and returns its
 // digest.
 func (r *Registry) Push(ctx context.Context, repositoryAndTag string, layers ...fs.FS) (string, error) {
+	return r.PushLabeled(ctx, repositoryAndTag, nil, layers...)
+}
+
+// PushLabeled is Push of an image with labels.
+func (r *Registry) PushLabeled(ctx context.Context, repositoryAndTag string, labels map[string]string, layers ...fs.FS) (string, error) {
 	img, err := Image(layers...)
+	if err == nil && labels != nil {
+		img, err = mutate.Config(img, v1.Config{Labels: labels})
+	}
 	if err != nil {
 		return "", err
 	}

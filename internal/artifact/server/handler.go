@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/catalogs"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -30,12 +31,14 @@ const (
 type Options struct {
 	// Readers decides which clients are served; nil means all.
 	Readers Readers
+	// Catalogs serves catalogs; nil means none.
+	Catalogs *catalogs.Handler
 	// ConnectionsPerAddress is how many connections one remote address (for IPv6 its /64) may hold open; 0 means 2048.
 	// Consumers behind one address translation share it.
 	ConnectionsPerAddress int
 }
 
-// Handler serves the artifacts of a store, and nothing else: GET and HEAD of exact paths, with Range and If-None-Match. Everything that
+// Handler serves the artifacts of a store and catalogs, and nothing else: GET and HEAD of exact paths, with Range and If-None-Match. Everything that
 // is not the path of an artifact, folders included, is 404, whatever exists. A damaged file is
 // never served; the answer is 503 until it was stored again. A download goes on when its file is removed meanwhile. With
 // Options.Readers a request needs a token of a user who may read the namespace: else the answer is 401 or 403, whatever
@@ -43,6 +46,7 @@ type Options struct {
 type Handler struct {
 	store       *storage.Store
 	readers     Readers
+	catalogs    *catalogs.Handler
 	connections int
 	buffers     sync.Pool
 
@@ -51,7 +55,7 @@ type Handler struct {
 
 // NewHandler returns a handler for the artifacts of a store.
 func NewHandler(store *storage.Store, o Options) *Handler {
-	h := &Handler{store: store, readers: o.Readers, connections: o.ConnectionsPerAddress}
+	h := &Handler{store: store, readers: o.Readers, catalogs: o.Catalogs, connections: o.ConnectionsPerAddress}
 	h.buffers.New = func() any { return new([sendBytes]byte) }
 	if h.connections <= 0 {
 		h.connections = defaultConnections
@@ -80,6 +84,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, http.StatusMethodNotAllowed)
 		return
 	}
+	if h.catalogs != nil && strings.HasPrefix(r.URL.EscapedPath(), catalogs.Prefix) {
+		h.serveCatalog(w, r)
+		return
+	}
 	file, ok := requestedFile(r)
 	namespace := ""
 	if ok {
@@ -102,6 +110,28 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.send(w, r, opened, digest)
 }
 
+// serveCatalog answers a request for a catalog. One that all namespaces share is for every authenticated client.
+func (h *Handler) serveCatalog(w http.ResponseWriter, r *http.Request) {
+	asked, ok := h.catalogs.Parse(r.URL.EscapedPath())
+	namespace := asked.Catalog.Namespace
+	if !ok || h.catalogs.IsShared(asked) {
+		namespace = ""
+	}
+	if status := h.permit(r, namespace); status != 0 {
+		h.refuseReader(w, status)
+		return
+	}
+	if !ok {
+		h.refuse(w, http.StatusNotFound)
+		return
+	}
+	patient, release := h.patient(w)
+	defer release()
+	if err := h.catalogs.Serve(patient, r, asked); err != nil {
+		h.refuseBroken(w, err)
+	}
+}
+
 // requestedFile returns the artifact that a request names in the one spelling that there is for it.
 func requestedFile(r *http.Request) (string, bool) {
 	file, ok := strings.CutPrefix(r.URL.EscapedPath(), "/")
@@ -112,12 +142,18 @@ func requestedFile(r *http.Request) (string, bool) {
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, opened *os.File, digest string) {
 	w.Header().Set("Content-Type", "application/gzip")
 	w.Header().Set("Etag", `"`+digest+`"`)
-	buffer := h.buffers.Get().(*[sendBytes]byte) //nolint:errcheck,forcetypeassert // the pool holds nothing else
-	defer h.buffers.Put(buffer)
-	patient := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), buffer: buffer[:], sent: &h.bytes}
-	patient.extend()
+	patient, release := h.patient(w)
+	defer release()
 	// Without a time ServeContent leaves out Last-Modified, which is weaker than the digest.
 	http.ServeContent(patient, r, "", time.Time{}, opened)
+}
+
+// patient wraps a writer of an answer. The caller releases it.
+func (h *Handler) patient(w http.ResponseWriter) (*patientWriter, func()) {
+	buffer := h.buffers.Get().(*[sendBytes]byte) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	patient := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), buffer: buffer[:], sent: &h.bytes}
+	patient.extend()
+	return patient, func() { h.buffers.Put(buffer) }
 }
 
 // refuseReader answers a client that may not read, or that cannot be authenticated now.

@@ -27,8 +27,8 @@ type QuotaError struct {
 
 // Error says what to do.
 func (e *QuotaError) Error() string {
-	return fmt.Sprintf("the artifacts of namespace %s may take %d bytes in storage, and this one does not fit in beside the others: "+
-		"delete a BundleSource of the namespace, leave files out with spec.ignore, or ask for a larger --storage-quota-per-namespace",
+	return fmt.Sprintf("the artifacts and catalogs of namespace %s may take %d bytes in storage, and this one does not fit in beside the others: "+
+		"delete a BundleSource or BundleCatalog of the namespace, leave files out with spec.ignore, or ask for a larger --storage-quota-per-namespace",
 		e.Namespace, e.Limit)
 }
 
@@ -41,10 +41,12 @@ type usage struct {
 	spaces  map[string]map[string]int64 // files by namespace
 	pending map[string]bool             // files that are counted and not published yet
 	refused int64
+	// others are bytes of other stores by namespace and name: see Occupy
+	others map[string]map[string]int64
 }
 
 func newUsage(most int64) *usage {
-	return &usage{most: most, files: map[string]int64{}, spaces: map[string]map[string]int64{}, pending: map[string]bool{}}
+	return &usage{most: most, files: map[string]int64{}, spaces: map[string]map[string]int64{}, pending: map[string]bool{}, others: map[string]map[string]int64{}}
 }
 
 // set notes that a file is stored with that many bytes; 0 for a file that is not.
@@ -85,7 +87,47 @@ func (u *usage) of(namespace string) (sum int64) {
 	for _, size := range u.spaces[namespace] {
 		sum += size
 	}
+	for _, size := range u.others[namespace] {
+		sum += size
+	}
 	return sum
+}
+
+// Occupy counts bytes that another store keeps for a namespace on the same volume. The same name counts once.
+func (s *Store) Occupy(namespace, name string, bytes int64) {
+	s.usage.mu.Lock()
+	defer s.usage.mu.Unlock()
+	s.usage.occupy(namespace, name, bytes)
+}
+
+// Reserve is Occupy if the quota of the namespace has room, and a *QuotaError otherwise.
+func (s *Store) Reserve(namespace, name string, bytes int64) error {
+	u := s.usage
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.most > 0 && u.of(namespace)-u.others[namespace][name]+bytes > u.most {
+		u.refused++
+		return &QuotaError{Namespace: namespace, Limit: u.most}
+	}
+	u.occupy(namespace, name, bytes)
+	return nil
+}
+
+// Release ends what Occupy or Reserve began.
+func (s *Store) Release(namespace, name string) {
+	s.usage.mu.Lock()
+	defer s.usage.mu.Unlock()
+	delete(s.usage.others[namespace], name)
+	if len(s.usage.others[namespace]) == 0 {
+		delete(s.usage.others, namespace)
+	}
+}
+
+func (u *usage) occupy(namespace, name string, bytes int64) {
+	if u.others[namespace] == nil {
+		u.others[namespace] = map[string]int64{}
+	}
+	u.others[namespace][name] = bytes
 }
 
 // draft is how many bytes the draft of an owner's artifact may take: what the namespace has left and, because the artifact

@@ -141,6 +141,9 @@ func (b *builder) writeAll(blob fbc.Blob, content map[string]any) error {
 	if err != nil {
 		return err
 	}
+	if b.index.AllBytes+length > b.limits.Bytes { // YAML may stand for more than it is
+		return fmt.Errorf("%s: %w", blob.Where(), &fbc.LimitError{What: "bytes of all blobs", Most: b.limits.Bytes})
+	}
 	field, _ := fieldOf(content, "package").(string)
 	b.index.Blobs = append(b.index.Blobs, Blob{
 		Offset: b.index.AllBytes, Length: length, Schema: b.position(blob.Schema), Package: b.position(field), Name: b.position(blob.Name),

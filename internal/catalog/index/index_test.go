@@ -40,7 +40,7 @@ func (b *built) reader() *index.Reader {
 	return index.NewReader(b.index, bytes.NewReader(b.lean.Bytes()))
 }
 
-// shop is a catalog with two files, whose packages are mixed.
+// shop is a catalog with two files, in which packages are mixed.
 func shop() fstest.MapFS {
 	return fstest.MapFS{
 		"b.yaml": {Data: []byte(`---
@@ -361,7 +361,7 @@ func FuzzReader(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(encoded, b.lean.Bytes())
-	f.Fuzz(func(t *testing.T, encoded, lean []byte) {
+	f.Fuzz(func(_ *testing.T, encoded, lean []byte) {
 		x, err := index.Decode(encoded)
 		if err != nil || x.LeanBytes > 1<<20 {
 			return

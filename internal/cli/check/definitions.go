@@ -28,6 +28,7 @@ var DefinedTypes = []definedType{
 	{kit.Deployments.Resource, reflect.TypeFor[v1alpha1.BundleDeploymentSpec](), reflect.TypeFor[v1alpha1.BundleDeploymentStatus]()},
 	{kit.Sources.Resource, reflect.TypeFor[v1alpha1.BundleSourceSpec](), reflect.TypeFor[v1alpha1.BundleSourceStatus]()},
 	{"bundleapprovals", reflect.TypeFor[v1alpha1.BundleApprovalSpec](), reflect.TypeFor[v1alpha1.BundleApprovalStatus]()},
+	{"bundlecatalogs", reflect.TypeFor[v1alpha1.BundleCatalogSpec](), reflect.TypeFor[v1alpha1.BundleCatalogStatus]()},
 }
 
 // definitions compares the CRDs in the cluster with the Go types of this program.

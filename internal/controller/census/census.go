@@ -39,7 +39,7 @@ type Census struct {
 	Shard client.ListOption
 	// Leads is closed when this process is the leader; others count nothing.
 	Leads <-chan struct{}
-	// Sources counts BundleSources instead of BundleDeployments.
+	// Sources counts BundleSources and BundleCatalogs instead of BundleDeployments.
 	Sources bool
 }
 
@@ -62,11 +62,17 @@ func (c Census) Collect(to chan<- prometheus.Metric) {
 	default:
 		return
 	}
-	count, kind := &tally{conditions: map[condition]int{}}, v1alpha1.BundleDeploymentKind
-	list := c.deployments
 	if c.Sources {
-		kind, list = v1alpha1.BundleSourceKind, c.sources
+		c.collect(to, v1alpha1.BundleSourceKind, c.sources)
+		c.collect(to, v1alpha1.BundleCatalogKind, c.catalogs)
+		return
 	}
+	c.collect(to, v1alpha1.BundleDeploymentKind, c.deployments)
+}
+
+// collect counts the objects of one kind.
+func (c Census) collect(to chan<- prometheus.Metric, kind string, list func(context.Context, *tally) error) {
+	count := &tally{conditions: map[condition]int{}}
 	if err := list(context.Background(), count); err != nil {
 		ctrl.Log.Info("cannot count objects for the metrics", "kind", kind, "error", err.Error())
 		return
@@ -117,6 +123,17 @@ func (c Census) sources(ctx context.Context, count *tally) error {
 		if s.Status.OriginRevision != "" {
 			count.infos = append(count.infos, gauge(sourceInfo, 1, s.Namespace, s.Name, s.Status.OriginRevision))
 		}
+	}
+	return nil
+}
+
+func (c Census) catalogs(ctx context.Context, count *tally) error {
+	var list v1alpha1.BundleCatalogList
+	if err := c.Reader.List(ctx, &list, c.Shard, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		count.add(&list.Items[i], list.Items[i].Spec.Suspend)
 	}
 	return nil
 }

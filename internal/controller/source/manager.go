@@ -30,6 +30,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/controller/source/figures"
+	"github.com/satchel-dev/satchel/internal/controller/source/trust"
+	"github.com/satchel-dev/satchel/internal/controller/source/waiting"
 	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
@@ -93,7 +95,7 @@ type Reconciler struct {
 	backoff  pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
 	demands *pipeline.Demands
-	waiting waiting
+	waiting waiting.Waiting
 	turns   *pipeline.Turns
 	pace    notify.Pace
 	// uploads are the sources that received an upload.
@@ -118,7 +120,7 @@ func NewReconciler(deps Deps) *Reconciler {
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
-	r.Timeline.OnRewind(r.waiting.clear)
+	r.Timeline.OnRewind(r.waiting.Clear)
 	if err := sourceusers.Index(mgr); err != nil {
 		return err
 	}
@@ -183,13 +185,13 @@ func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleSou
 		result, err := r.leave(ctx, object)
 		return true, result, err
 	case object.Spec.Suspend:
-		if pause := r.waiting.pause(ctx, r.APIReader, object, time.Now()); pause > 0 {
+		if pause := r.waiting.Pause(ctx, r.APIReader, object, time.Now()); pause > 0 {
 			return true, ctrl.Result{RequeueAfter: pause}, nil
 		}
 		result, err := r.suspended(ctx, r.newState(object.DeepCopy()))
 		return true, result, err
 	}
-	pause := r.waiting.pause(ctx, r.APIReader, object, time.Now())
+	pause := r.waiting.Pause(ctx, r.APIReader, object, time.Now())
 	if pause == 0 {
 		pause = r.demandPause(object)
 	}
@@ -255,8 +257,8 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	if !failed.Stalled {
 		pause = max(r.backoff.Failed(key, interval), pipeline.RequestedPause(failed.Wait))
 	}
-	if len(s.secrets.Seen) > 0 && fixableBySecret(err) {
-		return r.waiting.keep(s.object, s.secrets.Seen, time.Now(), pause, lookEvery)
+	if len(s.secrets.Seen) > 0 && waiting.FixableBySecret(err) {
+		return r.waiting.Keep(s.object, s.secrets.Seen, time.Now(), pause, waiting.LookEvery)
 	}
 	return r.untilTrustCheck(s, pause)
 }
@@ -264,10 +266,10 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 // untilTrustCheck is the pause until the Secrets with the trust of a source are checked, since their changes cause no
 // event; the given pause if the source requires no signature.
 func (r *Reconciler) untilTrustCheck(s *state, pause time.Duration) time.Duration {
-	if trust := s.trustSeen(); len(trust) > 0 {
-		return r.waiting.keep(s.object, trust, time.Now(), pause, r.trustInterval())
+	if seen := trust.Seen(s.object.Spec.Sources, s.secrets); len(seen) > 0 {
+		return r.waiting.Keep(s.object, seen, time.Now(), pause, r.trustInterval())
 	}
-	r.waiting.forget(client.ObjectKeyFromObject(s.object))
+	r.waiting.Forget(client.ObjectKeyFromObject(s.object))
 	return pause
 }
 
@@ -295,7 +297,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	}
 	r.tellLost(s)
 	if !effective.DemandsSignature(&s.object.Spec) {
-		r.waiting.forget(client.ObjectKeyFromObject(s.object))
+		r.waiting.Forget(client.ObjectKeyFromObject(s.object))
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: r.untilTrustCheck(s, pipeline.IntervalPause(effective.SourceInterval(&s.object.Spec)))}, nil
@@ -331,7 +333,7 @@ func (r *Reconciler) forget(ctx context.Context, request ctrl.Request, err error
 // drop removes everything that is kept for a source.
 func (r *Reconciler) drop(ctx context.Context, key client.ObjectKey) error {
 	r.backoff.Succeeded(key)
-	r.waiting.forget(key)
+	r.waiting.Forget(key)
 	r.demands.Drop(key, time.Now())
 	r.Metrics.Forget(v1alpha1.BundleSourceKind, key)
 	return r.Store.Remove(ctx, artifact.SourceOwner(key.Namespace, key.Name))

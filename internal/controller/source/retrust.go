@@ -15,21 +15,14 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/source/trust"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
 	"github.com/satchel-dev/satchel/internal/pattern"
-	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
 // defaultTrustInterval is how often the Secrets with trust are checked while a source is idle. Only their metadata is
 // read.
 const defaultTrustInterval = time.Minute
-
-// keptSignature is the signature by which one part of an artifact was accepted, as stored.
-type keptSignature struct {
-	Destination string `json:"destination"`
-	Digest      string `json:"digest"`
-	Signature   string `json:"signature"`
-}
 
 // acceptance says that a part was accepted again, by other trust settings.
 type acceptance struct{ trust, by string }
@@ -37,10 +30,10 @@ type acceptance struct{ trust, by string }
 // keepSignatures stores the signatures by which the parts of an artifact were accepted, so that changed trust settings
 // can be checked without the upstream. If that fails, the upstream is needed.
 func (r *Reconciler) keepSignatures(ctx context.Context, s *state, published meta.Artifact) {
-	var kept []keptSignature
+	var kept []trust.KeptSignature
 	for i, resolved := range s.resolved {
 		if resolved.Signature != "" {
-			kept = append(kept, keptSignature{s.parts[i].Destination, resolved.Digest, resolved.Signature})
+			kept = append(kept, trust.KeptSignature{Destination: s.parts[i].Destination, Digest: resolved.Digest, Signature: resolved.Signature})
 		}
 	}
 	var content []byte
@@ -76,60 +69,23 @@ func (r *Reconciler) retrust(ctx context.Context, s *state) (pipeline.Outcome, e
 }
 
 func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.Source, published meta.Artifact) error {
-	demand, from := demands(source)
-	if demand == nil {
-		return nil
+	current, err := trust.Current(ctx, source, s.secrets)
+	if err != nil || current == "" || s.sameTrust(source.Destination, current) {
+		return err
 	}
-	for _, ref := range from {
-		if ref == nil {
-			continue
-		}
-		if _, err := s.secrets.Find(ctx, ref.Name); err != nil {
-			return err
-		}
-	}
-	trust := s.trust(source)
-	if s.sameTrust(source.Destination, trust) {
-		return nil
-	}
-	by, err := r.judgeKept(ctx, s, source, published)
+	by, err := trust.Judge(ctx, s.adapters, source, s.recorded(source.Destination), func() ([]byte, error) {
+		return r.Store.Signature(ctx, s.owner, published)
+	})
 	s.secrets.Patterns = pattern.NewBudget() // the fetch has its own budget
 	switch {
 	case err == nil:
-		s.accepted[source.Destination] = acceptance{trust, by}
+		s.accepted[source.Destination] = acceptance{current, by}
 	case errors.Is(err, verify.ErrNoTrust):
 		s.distrusted, s.published = err, nil
 	default:
 		s.untrusted = err
 	}
 	return nil
-}
-
-// judgeKept returns the signer of the published content of one source, by the current trust settings and the kept
-// signature.
-func (r *Reconciler) judgeKept(ctx context.Context, s *state, source v1alpha1.Source, published meta.Artifact) (by string, err error) {
-	judge, err := s.adapters.Judge(ctx, source)
-	if err != nil {
-		return "", err
-	}
-	record := s.recorded(source.Destination)
-	if record == nil || record.Trust == "" {
-		return "", errors.New("no signature was required when it was fetched")
-	}
-	content, err := r.Store.Signature(ctx, s.owner, published)
-	if err != nil {
-		return "", err
-	}
-	var kept []keptSignature
-	if len(content) > 0 && json.Unmarshal(content, &kept) != nil {
-		return "", errors.New("the kept signature cannot be read")
-	}
-	for _, k := range kept {
-		if k.Destination == source.Destination && k.Digest == record.Digest {
-			return judge(ctx, record.Digest, k.Signature)
-		}
-	}
-	return "", errors.New("its signature was not kept")
 }
 
 // tellDistrust writes at once that the published artifact is not accepted by the current trust settings, since the
@@ -160,22 +116,4 @@ func (s *state) offered() *meta.Artifact {
 		return nil
 	}
 	return s.published
-}
-
-// trustSeen are the Secrets with trust that were read.
-func (s *state) trustSeen() credentials.Seen {
-	found := credentials.Seen{}
-	for _, source := range s.object.Spec.Sources {
-		_, from := demands(source)
-		for _, ref := range from {
-			if ref == nil {
-				continue
-			}
-			object := credentials.SeenObject{Kind: "Secret", Name: ref.Name}
-			if version, known := s.secrets.Seen[object]; known {
-				found[object] = version
-			}
-		}
-	}
-	return found
 }

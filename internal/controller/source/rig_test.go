@@ -34,12 +34,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
+	"github.com/satchel-dev/satchel/internal/worker/child"
+	"github.com/satchel-dev/satchel/internal/worker/indexing"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
 func TestMain(m *testing.M) {
+	child.Main(indexing.Handlers())
 	ctrl.SetLogger(logr.Discard()) // what the controller says is in events and statuses
 	code := controlplane.RunMain(m)
 	if dir := shared.dir; dir != "" {
@@ -111,7 +114,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	}
 	shared.rig = rig{uploads: uploads, cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), address: addr, registry: upstream.NewRegistry(ctx)}
 	o := options(dir, addr)
-	o.UploadAddr = uploads
+	o.UploadAddr, o.Catalogs.SharedNamespace = uploads, sharedCatalogs
 	if err := o.Setup(mgr, 8, shard.Shard{}); err != nil {
 		return err
 	}
@@ -134,6 +137,7 @@ func options(dir, addr string) process.Options {
 		TrustEvery:   500 * time.Millisecond,
 		Limits:       upstreams().Limits,
 		Policy:       upstreams().Policy,
+		Catalogs:     process.DefaultCatalogOptions(),
 	}
 }
 

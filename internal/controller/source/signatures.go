@@ -59,7 +59,7 @@ func (r *Reconciler) sourcesIn(ctx context.Context, namespace client.Object) []r
 	for i := range list.Items {
 		source := &list.Items[i]
 		if len(effective.UnverifiedParts(&source.Spec)) > 0 && r.Shard.Owns(source) {
-			r.waiting.forget(client.ObjectKeyFromObject(source))
+			r.waiting.Forget(client.ObjectKeyFromObject(source))
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(source)})
 		}
 	}

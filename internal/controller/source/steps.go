@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/controller/source/figures"
 	"github.com/satchel-dev/satchel/internal/controller/source/scratch"
+	"github.com/satchel-dev/satchel/internal/controller/source/trust"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -83,9 +84,9 @@ func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.S
 	if err != nil {
 		return fetch.Part{}, false, err
 	}
-	part, trust := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, s.trust(source)
-	s.trusts = append(s.trusts, trust)
-	again := !known || !s.sameTrust(source.Destination, trust)
+	part, current := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, trust.Digest(source, s.secrets)
+	s.trusts = append(s.trusts, current)
+	again := !known || !s.sameTrust(source.Destination, current)
 	if known && s.object.Spec.Immutable {
 		part.Resolved = previous
 		return part, again, nil

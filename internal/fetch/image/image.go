@@ -36,6 +36,8 @@ type Options struct {
 	Client *http.Client
 	// Limits bounds what is read.
 	Limits fetch.Limits
+	// Only restricts what is unpacked; nil for everything.
+	Only *Only
 }
 
 // Fetcher is one image.
@@ -48,6 +50,7 @@ type Fetcher struct {
 	registry *registry
 	verify   Verifier
 	limits   fetch.Limits
+	only     *Only
 }
 
 // New returns the fetcher of an image, without asking the registry yet.
@@ -59,7 +62,7 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, fetch.Describe(err, "image %s", fetch.Quote(o.Ref))
 	}
-	f := &Fetcher{text: o.Ref, platform: wanted, verify: o.Verify, limits: o.Limits}
+	f := &Fetcher{text: o.Ref, platform: wanted, verify: o.Verify, limits: o.Limits, only: o.Only}
 	repository, err := f.parse(o)
 	if err != nil {
 		return nil, err
@@ -159,8 +162,11 @@ func (f *Fetcher) open(ctx context.Context, r fetch.Resolved) (document, fetch.R
 
 // unpackAll writes all layers into the tree, the lowest first.
 func (f *Fetcher) unpackAll(ctx context.Context, top document, tree *fetch.Tree) error {
-	layers, err := f.layers(ctx, top)
+	image, layers, err := f.layers(ctx, top)
 	if err != nil {
+		return err
+	}
+	if tree, err = f.restrict(ctx, image, tree); err != nil {
 		return err
 	}
 	for number, layer := range layers {
@@ -171,19 +177,19 @@ func (f *Fetcher) unpackAll(ctx context.Context, top document, tree *fetch.Tree)
 	return nil
 }
 
-// layers returns the layers of the image, which may be one of an index.
-func (f *Fetcher) layers(ctx context.Context, image document) ([]v1.Descriptor, error) {
+// layers returns the image, which may be one of an index, and its layers.
+func (f *Fetcher) layers(ctx context.Context, image document) (document, []v1.Descriptor, error) {
 	if image.isIndex() {
 		child, err := f.platform.choose(image.Manifests)
 		if err != nil {
-			return nil, err
+			return image, nil, err
 		}
 		if image, err = f.child(ctx, child); err != nil {
-			return nil, err
+			return image, nil, err
 		}
 	}
 	files := slices.DeleteFunc(image.Layers, func(layer v1.Descriptor) bool { return layer.MediaType == helmProvenance })
-	return files, checkLayers(files, f.limits)
+	return image, files, checkLayers(files, f.limits)
 }
 
 func (f *Fetcher) child(ctx context.Context, child v1.Descriptor) (document, error) {

@@ -28,6 +28,31 @@ func SourceTimeout(spec *v1alpha1.BundleSourceSpec) time.Duration {
 	return orDefault(spec.Timeout, time.Minute)
 }
 
+// CatalogSource is the part of a catalog's spec that says where its content comes from, as a BundleSource says it.
+func CatalogSource(spec *v1alpha1.BundleCatalogSpec) *v1alpha1.BundleSourceSpec {
+	return &v1alpha1.BundleSourceSpec{
+		Interval: spec.Interval, Timeout: v1alpha1.Duration{Duration: orDefault(spec.Timeout, 5*time.Minute)},
+		Suspend: spec.Suspend, ServiceAccountName: spec.ServiceAccountName, Sources: spec.Sources,
+	}
+}
+
+// CatalogProblem says what of the spec cannot be read, although it was stored; nil when nothing is wrong.
+func CatalogProblem(spec *v1alpha1.BundleCatalogSpec) error {
+	return errors.Join(problem("spec.interval", spec.Interval), problem("spec.timeout", spec.Timeout), secretsProblem(CatalogSource(spec)))
+}
+
+// CatalogDigest identifies what decides the content of a catalog: equal fields, equal digest.
+func CatalogDigest(spec *v1alpha1.BundleCatalogSpec) string {
+	encoded, err := json.Marshal(struct {
+		Sources []v1alpha1.Source
+		Path    string
+	}{spec.Sources, spec.Path})
+	if err != nil { // plain structs always encode
+		return ""
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(encoded))
+}
+
 // SourceProblem says what of the spec cannot be read, although it was stored; nil when
 // nothing is wrong.
 func SourceProblem(spec *v1alpha1.BundleSourceSpec) error {

@@ -35,6 +35,8 @@ type Options struct {
 	CloudLogins bool
 	// Limits bound everything that is fetched.
 	Limits fetch.Limits
+	// Catalogs are about BundleCatalogs.
+	Catalogs CatalogOptions
 	// Policy says which addresses may be reached.
 	Policy guard.AddressPolicy
 }
@@ -92,6 +94,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.CloudLogins, "cloud-logins", false,
 		"Let images with a provider (aws, azure, gcp) log in with the cloud identity of this controller. Users who may write a BundleSource can then read everything that this identity may read.")
 	o.Limits.BindFlags(fs)
+	o.Catalogs.bindFlags(fs)
 	o.Policy.BindFlags(fs)
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/satchel-dev/satchel/internal/artifact/catalogs"
 	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
@@ -35,7 +36,7 @@ import (
 // Setup adds the source controller and its servers to a manager. It reconciles the sources
 // of a shard, with the given number of workers.
 func (o Options) Setup(mgr ctrl.Manager, concurrent int, part shard.Shard) error {
-	store, handler, err := o.artifacts(mgr)
+	store, indexed, handler, err := o.artifacts(mgr)
 	if err != nil {
 		return err
 	}
@@ -57,27 +58,33 @@ func (o Options) Setup(mgr ctrl.Manager, concurrent int, part shard.Shard) error
 		o.Server.add(mgr, handler),
 		o.addUploads(mgr, reconciler),
 		reconciler.SetupWithManager(mgr, concurrent),
+		o.addCatalogs(mgr, deps, indexed, concurrent),
 	)
 }
 
-// artifacts opens the store, and returns the handler that serves what is in it.
-func (o Options) artifacts(mgr ctrl.Manager) (*storage.Store, *server.Handler, error) {
+// artifacts opens the stores, and returns the handler that serves what is in them.
+func (o Options) artifacts(mgr ctrl.Manager) (*storage.Store, *catalogs.Store, *server.Handler, error) {
 	readers, err := o.Server.readers(mgr.GetClient())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	scheme, err := o.Server.scheme()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	store, err := storage.Open(storage.Options{
 		Dir: filepath.Join(o.Storage.Path, "artifacts"), BaseURL: scheme + "://" + o.Server.AdvAddr,
 		NamespaceBytes: o.Storage.Quota, FS: o.Storage.Files,
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return store, server.NewHandler(store, server.Options{Readers: readers}), nil
+	indexed, err := o.openCatalogs(store)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	served := &catalogs.Handler{Store: indexed, Shared: o.Catalogs.SharedNamespace}
+	return store, indexed, server.NewHandler(store, server.Options{Readers: readers, Catalogs: served}), nil
 }
 
 // deps is what the reconciler works with.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package source
+package waiting
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func (h stuckReader) Get(context.Context, client.ObjectKey, client.Object, ...cl
 
 // T16: checks of Secrets hold only a few workers of a namespace.
 func TestT16FewLookAtSecretsAtOnce(t *testing.T) {
-	var w waiting
+	var w Waiting
 	reader := stuckReader{asked: make(chan struct{}, 100), end: make(chan struct{})}
 	now := time.Now()
 	object := func(namespace string, i int) *v1alpha1.BundleSource {
@@ -41,8 +41,8 @@ func TestT16FewLookAtSecretsAtOnce(t *testing.T) {
 	pauses := make(chan time.Duration, 100)
 	look := func(namespace string, i int) {
 		o := object(namespace, i)
-		w.keep(o, credentials.Seen{{Kind: "Secret", Name: "x"}: ""}, now, time.Hour, lookEvery)
-		pauses <- w.pause(t.Context(), reader, o, now)
+		w.Keep(o, credentials.Seen{{Kind: "Secret", Name: "x"}: ""}, now, time.Hour, LookEvery)
+		pauses <- w.Pause(t.Context(), reader, o, now)
 	}
 	for i := range mostLooks {
 		go look("hostile", i)

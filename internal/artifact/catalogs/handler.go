@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/satchel-dev/satchel/internal/catalog/index"
+)
+
+// Prefix is the beginning of the paths of all catalogs.
+const Prefix = "/catalogs/"
+
+// Handler serves catalogs as catalogd of OLM v1 does. It does not authorize.
+type Handler struct {
+	Store *Store
+	// Shared is the namespace with catalogs for all namespaces; "" for none. Its catalogs are served without the namespace in
+	// the path, too.
+	Shared string
+}
+
+// Request is what a path asks for.
+type Request struct {
+	Catalog types.NamespacedName
+	what    string
+}
+
+// Endpoints below api/v1/ of a catalog.
+const (
+	endpointAll      = "all"
+	endpointMetas    = "metas"
+	endpointPackages = "packages"
+)
+
+// Parse reads a path such as /catalogs/NAMESPACE/NAME/api/v1/all.
+func (h *Handler) Parse(path string) (Request, bool) {
+	parts := strings.Split(strings.TrimPrefix(path, Prefix), "/")
+	if len(parts) == 4 && h.Shared != "" {
+		parts = append([]string{h.Shared}, parts...)
+	}
+	if len(parts) != 5 || parts[2] != "api" || parts[3] != "v1" {
+		return Request{}, false
+	}
+	r := Request{Catalog: types.NamespacedName{Namespace: parts[0], Name: parts[1]}, what: parts[4]}
+	known := r.what == endpointAll || r.what == endpointMetas || r.what == endpointPackages
+	return r, known && len(validation.IsDNS1123Label(parts[0])) == 0 && len(validation.IsDNS1123Subdomain(parts[1])) == 0
+}
+
+// IsShared tells that every namespace may read a catalog.
+func (h *Handler) IsShared(r Request) bool { return h.Shared != "" && r.Catalog.Namespace == h.Shared }
+
+// Serve answers a GET or HEAD. The reason of the error is that of Store.Contents; nothing was answered then.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, asked Request) error {
+	query, valid := parseQuery(r.URL.RawQuery, asked.what)
+	if !valid {
+		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
+		return nil
+	}
+	contents, err := h.Store.Contents(asked.Catalog)
+	if err != nil {
+		return err
+	}
+	name := index.AllFile
+	if asked.what == endpointPackages {
+		name = index.ListFile
+	}
+	file, err := contents.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	var body io.ReadSeeker = file
+	if query != (index.Query{}) {
+		body = newSections(file, contents.Index.Select(query))
+	}
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("Etag", `"`+contents.Record.Contents+`"`)
+	http.ServeContent(w, r, "", contents.Record.StoredTime, body)
+	return nil
+}
+
+// parseQuery reads the parameters of a request. As in catalogd, an empty one counts for nothing, and the first of several is
+// taken.
+func parseQuery(raw, what string) (index.Query, bool) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return index.Query{}, false
+	}
+	for name := range values {
+		if what != endpointMetas || !slices.Contains([]string{"schema", "package", "name"}, name) {
+			return index.Query{}, false
+		}
+	}
+	return index.Query{Schema: values.Get("schema"), Package: values.Get("package"), Name: values.Get("name")}, true
+}
+
+// sections are parts of a file as one body.
+type sections struct {
+	file  io.ReaderAt
+	parts []index.Extent
+	ends  []int64 // of the parts, in the body
+	at    int64
+}
+
+func newSections(file io.ReaderAt, parts []index.Extent) *sections {
+	s := &sections{file: file, parts: parts}
+	end := int64(0)
+	for _, part := range parts {
+		end += part.Length
+		s.ends = append(s.ends, end)
+	}
+	return s
+}
+
+// Read implements io.Reader.
+func (s *sections) Read(p []byte) (int, error) {
+	i, found := slices.BinarySearchFunc(s.ends, s.at, cmp.Compare[int64])
+	if found {
+		i++ // the end of a part is the beginning of the next one
+	}
+	if i >= len(s.parts) {
+		return 0, io.EOF
+	}
+	left := s.ends[i] - s.at
+	n, err := s.file.ReadAt(p[:min(int64(len(p)), left)], s.parts[i].Offset+s.parts[i].Length-left)
+	s.at += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (s *sections) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += s.at
+	case io.SeekEnd:
+		if len(s.ends) > 0 {
+			offset += s.ends[len(s.ends)-1]
+		}
+	}
+	if offset < 0 {
+		return 0, errors.New("the position is negative")
+	}
+	s.at = offset
+	return offset, nil
+}

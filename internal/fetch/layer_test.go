@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,7 +97,45 @@ func TestM10LayersAreFlattened(t *testing.T) {
 				if diff := cmp.Diff(tc.want, contents(t, tree.FS())); diff != "" {
 					t.Errorf("%s: %s", tc.reason, diff)
 				}
+				for _, folder := range []string{"m", "m/d"} {
+					checkOnly(t, prefix, folder, tc.layers, tc.want)
+				}
 			})
+		}
+	}
+}
+
+// checkOnly unpacks one folder of layers, and wants what it has when all is unpacked.
+func checkOnly(t *testing.T, prefix, folder string, layers [][]tar.Header, all map[string]string) {
+	t.Helper()
+	tree, err := newTree(t, DefaultLimits()).Sub(prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree, err = tree.Only(folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, entries := range layers {
+		if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, entries...)), Uncompressed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inside := func(files map[string]string) map[string]string {
+		found := map[string]string{}
+		for name, content := range files {
+			if within(strings.TrimSuffix(name, "/"), folder) {
+				found[name] = content
+			}
+		}
+		return found
+	}
+	got := contents(t, tree.FS())
+	if diff := cmp.Diff(inside(all), inside(got)); diff != "" {
+		t.Errorf("only %s: %s", folder, diff)
+	}
+	for name := range got {
+		if !within(strings.TrimSuffix(name, "/"), folder) && !within(folder, strings.TrimSuffix(name, "/")) {
+			t.Errorf("only %s: %s is unpacked, too", folder, name)
 		}
 	}
 }

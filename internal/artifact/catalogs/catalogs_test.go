@@ -290,12 +290,15 @@ func TestC33Requests(t *testing.T) {
 		request := httptest.NewRequest(method, target, nil)
 		request.Header = header
 		answer := httptest.NewRecorder()
-		asked, ok := handler.Parse(request.URL.EscapedPath())
+		namespace, answerIt, ok := handler.Route(request.URL.EscapedPath())
+		if shared := strings.Contains(target, "platform") || strings.HasPrefix(target, "/catalogs/community/"); ok && (namespace == "") != shared {
+			t.Errorf("%s: the namespace to be permitted is %q", target, namespace)
+		}
 		if !ok {
 			http.NotFound(answer, request)
 			return answer
 		}
-		if err := handler.Serve(answer, request, asked); err != nil {
+		if err := answerIt(answer, request); err != nil {
 			answer.WriteHeader(http.StatusNotFound)
 		}
 		return answer
@@ -320,6 +323,7 @@ func TestC33Requests(t *testing.T) {
 		{"/catalogs/team-a/absent/api/v1/all", 404, 0},
 		{"/catalogs/team-b/community/api/v1/all", 404, 0},
 		{"/catalogs/community/api/v1/all", 200, 2},
+		{"/catalogs/platform/community/api/v1/all", 200, 2},
 		{"/catalogs/../team-a/community/api/v1/all", 404, 0},
 		{"/catalogs/team-a%2Fcommunity/api/v1/all", 404, 0},
 	} {

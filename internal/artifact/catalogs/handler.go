@@ -28,12 +28,6 @@ type Handler struct {
 	Shared string
 }
 
-// Request is what a path asks for.
-type Request struct {
-	Catalog types.NamespacedName
-	what    string
-}
-
 // Endpoints below api/v1/ of a catalog.
 const (
 	endpointAll      = "all"
@@ -41,36 +35,38 @@ const (
 	endpointPackages = "packages"
 )
 
-// Parse reads a path such as /catalogs/NAMESPACE/NAME/api/v1/all.
-func (h *Handler) Parse(path string) (Request, bool) {
+// Route implements server.Catalogs: it reads a path such as /catalogs/NAMESPACE/NAME/api/v1/all.
+func (h *Handler) Route(path string) (namespace string, serve func(http.ResponseWriter, *http.Request) error, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(path, Prefix), "/")
 	if len(parts) == 4 && h.Shared != "" {
 		parts = append([]string{h.Shared}, parts...)
 	}
 	if len(parts) != 5 || parts[2] != "api" || parts[3] != "v1" {
-		return Request{}, false
+		return "", nil, false
 	}
-	r := Request{Catalog: types.NamespacedName{Namespace: parts[0], Name: parts[1]}, what: parts[4]}
-	known := r.what == endpointAll || r.what == endpointMetas || r.what == endpointPackages
-	return r, known && len(validation.IsDNS1123Label(parts[0])) == 0 && len(validation.IsDNS1123Subdomain(parts[1])) == 0
+	catalog, endpoint := types.NamespacedName{Namespace: parts[0], Name: parts[1]}, parts[4]
+	known := endpoint == endpointAll || endpoint == endpointMetas || endpoint == endpointPackages
+	if !known || len(validation.IsDNS1123Label(catalog.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(catalog.Name)) > 0 {
+		return "", nil, false
+	}
+	if namespace = catalog.Namespace; namespace == h.Shared {
+		namespace = "" // every namespace may read it
+	}
+	return namespace, func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, catalog, endpoint) }, true
 }
 
-// IsShared tells that every namespace may read a catalog.
-func (h *Handler) IsShared(r Request) bool { return h.Shared != "" && r.Catalog.Namespace == h.Shared }
-
-// Serve answers a GET or HEAD. The reason of the error is that of Store.Contents; nothing was answered then.
-func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, asked Request) error {
-	query, valid := parseQuery(r.URL.RawQuery, asked.what)
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, catalog types.NamespacedName, endpoint string) error {
+	query, valid := parseQuery(r.URL.RawQuery, endpoint)
 	if !valid {
 		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
 		return nil
 	}
-	contents, err := h.Store.Contents(asked.Catalog)
+	contents, err := h.Store.Contents(catalog)
 	if err != nil {
 		return err
 	}
 	name := index.AllFile
-	if asked.what == endpointPackages {
+	if endpoint == endpointPackages {
 		name = index.ListFile
 	}
 	file, err := contents.Open(name)
@@ -90,13 +86,13 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, asked Request) e
 
 // parseQuery reads the parameters of a request. As in catalogd, an empty one counts for nothing, and the first of several is
 // taken.
-func parseQuery(raw, what string) (index.Query, bool) {
+func parseQuery(raw, endpoint string) (index.Query, bool) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return index.Query{}, false
 	}
 	for name := range values {
-		if what != endpointMetas || !slices.Contains([]string{"schema", "package", "name"}, name) {
+		if endpoint != endpointMetas || !slices.Contains([]string{"schema", "package", "name"}, name) {
 			return index.Query{}, false
 		}
 	}

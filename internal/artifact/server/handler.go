@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
-	"github.com/satchel-dev/satchel/internal/artifact/catalogs"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -32,10 +31,20 @@ type Options struct {
 	// Readers decides which clients are served; nil means all.
 	Readers Readers
 	// Catalogs serves catalogs; nil means none.
-	Catalogs *catalogs.Handler
+	Catalogs Catalogs
 	// ConnectionsPerAddress is how many connections one remote address (for IPv6 its /64) may hold open; 0 means 2048.
 	// Consumers behind one address translation share it.
 	ConnectionsPerAddress int
+}
+
+// catalogsPrefix is the beginning of the paths of catalogs.
+const catalogsPrefix = "/catalogs/"
+
+// Catalogs serves the paths below /catalogs/.
+type Catalogs interface {
+	// Route returns the namespace that a client has to be permitted to read, "" for none, and the function that answers a GET or
+	// HEAD. The error of that function has the reason fetch.NotFound for what is not there; nothing was answered then.
+	Route(path string) (namespace string, serve func(http.ResponseWriter, *http.Request) error, ok bool)
 }
 
 // Handler serves the artifacts of a store and catalogs, and nothing else: GET and HEAD of exact paths, with Range and If-None-Match. Everything that
@@ -46,7 +55,7 @@ type Options struct {
 type Handler struct {
 	store       *storage.Store
 	readers     Readers
-	catalogs    *catalogs.Handler
+	catalogs    Catalogs
 	connections int
 	buffers     sync.Pool
 
@@ -84,7 +93,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, http.StatusMethodNotAllowed)
 		return
 	}
-	if h.catalogs != nil && strings.HasPrefix(r.URL.EscapedPath(), catalogs.Prefix) {
+	if h.catalogs != nil && strings.HasPrefix(r.URL.EscapedPath(), catalogsPrefix) {
 		h.serveCatalog(w, r)
 		return
 	}
@@ -112,11 +121,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveCatalog answers a request for a catalog. One that all namespaces share is for every authenticated client.
 func (h *Handler) serveCatalog(w http.ResponseWriter, r *http.Request) {
-	asked, ok := h.catalogs.Parse(r.URL.EscapedPath())
-	namespace := asked.Catalog.Namespace
-	if !ok || h.catalogs.IsShared(asked) {
-		namespace = ""
-	}
+	namespace, serve, ok := h.catalogs.Route(r.URL.EscapedPath())
 	if status := h.permit(r, namespace); status != 0 {
 		h.refuseReader(w, status)
 		return
@@ -127,7 +132,7 @@ func (h *Handler) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	}
 	patient, release := h.patient(w)
 	defer release()
-	if err := h.catalogs.Serve(patient, r, asked); err != nil {
+	if err := serve(patient, r); err != nil {
 		h.refuseBroken(w, err)
 	}
 }

@@ -101,6 +101,7 @@ satchel_bundlesource_info{name="web",namespace="shop",origin_revision="main@sha1
 satchel_conditions{kind="BundleSource",reason="Progressing",status="Unknown",type="Ready"} 1
 # HELP satchel_suspended How many objects are suspended.
 # TYPE satchel_suspended gauge
+satchel_suspended{kind="BundleCatalog"} 0
 satchel_suspended{kind="BundleSource"} 0
 `
 	if err := testutil.CollectAndCompare(c, strings.NewReader(want)); err != nil {

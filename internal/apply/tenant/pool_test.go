@@ -258,7 +258,7 @@ func TestT2AccountIsLookedForAgain(t *testing.T) {
 	s.mu.Unlock()
 	exists(true, 1)
 	if got, err := pool.AccountExists(t.Context(), id); err != nil || got {
-		t.Errorf("who asks anew is told %t, %v of an account that is gone", got, err)
+		t.Errorf("who asks again is told %t, %v of an account that is gone", got, err)
 	}
 	now = now.Add(1001 * time.Millisecond)
 	exists(false, 3)

@@ -57,6 +57,7 @@ type fleet struct {
 	wanted    string
 	paused    bool
 	finish    bool
+	retries   bool
 	approvals bool
 	processes []*process
 	// completed are the waves that were completed, by run.
@@ -97,7 +98,7 @@ func (m *member) specOf(revision string) string { return fmt.Sprintf("%s-%d", re
 
 func newFleet(seed uint64) *fleet {
 	random := rand.New(rand.NewPCG(seed, 1))
-	f := &fleet{random: random, now: testStart, wanted: "r1", completed: map[string]bool{}, why: map[string]int{}}
+	f := &fleet{random: random, now: testStart, wanted: "r1", retries: true, completed: map[string]bool{}, why: map[string]int{}}
 	f.strategy = f.randomStrategy()
 	for i := range 1 + random.IntN(8) {
 		m := &member{
@@ -337,7 +338,7 @@ func (f *fleet) reconcileRollout(p *process) {
 		f.act(p, append(slices.Clone(p.toDo), p.status.Starting...))
 	}
 	wanted := v1alpha1.RolloutRevision{Name: f.wanted, Digest: "sha256:" + f.wanted}
-	course := Course{Status: &p.status, Wanted: &wanted, Finish: f.finish, HistoryLimit: 5, Now: metav1.Time{Time: f.now}, Retry: f.chance(3)}
+	course := Course{Status: &p.status, Wanted: &wanted, Finish: f.finish, HistoryLimit: 5, Now: metav1.Time{Time: f.now}, Retry: f.retries && f.chance(3)}
 	Steer(course)
 	in := f.input(p)
 	out := Decide(in)

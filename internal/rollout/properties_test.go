@@ -61,6 +61,7 @@ var allReasons = []string{
 // settle opens all gates and waits: R5.
 func (f *fleet) settle() {
 	f.paused, f.approvals, f.strategy.windows, f.finish = false, true, nil, false
+	f.retries = false
 	f.processes = f.processes[len(f.processes)-1:]
 	still := 0
 	limit := 10*len(f.members) + 40
@@ -323,10 +324,13 @@ func (f *fleet) checkWaves(v *view) {
 func (f *fleet) checkCompletion(v *view, wave int, before bool) {
 	rules, status := &v.in.Strategy.Waves[wave], &v.out.Waves[wave]
 	switch {
-	case v.halted():
-		f.fail("R6: wave %d is complete while too many have failed", wave)
 	case v.count(wave, everyState...) == 0, v.in.Current != nil && v.in.Current.Digest == v.in.Update.Digest:
 		return // the second: all clusters were brought back
+	case v.halted():
+		f.fail("R6: wave %d is complete while too many have failed", wave)
+	case status.SuccessTime == nil:
+		f.fail("R2: wave %d is complete, and never succeeded", wave)
+		return
 	case !before:
 		f.fail("R2: wave %d is complete before an earlier one", wave)
 	case v.count(wave, Updated) == 0:

@@ -100,9 +100,8 @@ type RolloutWave struct {
 	OrderBy string `json:"orderBy,omitempty"`
 
 	// MaxConcurrency is how many clusters of the wave are updated at once, as a number or as a
-	// percentage of the clusters of the wave, rounded up.
+	// percentage of the clusters of the wave, rounded up; 1 if left out.
 	// +optional
-	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="must be a number of at least 1, or a percentage from 1% to 100%"
@@ -110,9 +109,8 @@ type RolloutWave struct {
 
 	// MaxUnavailable is how many clusters of the wave may be not ready, for any reason, with
 	// the one to be started: a ready cluster is not started when there are more. As a number, or
-	// as a percentage of the clusters of the wave, rounded down, but at least 1.
+	// as a percentage of the clusters of the wave, rounded down, but at least 1; 100% if left out.
 	// +optional
-	// +kubebuilder:default="100%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]?|100)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="must be a number of at least 1, or a percentage from 1% to 100%"
@@ -120,9 +118,8 @@ type RolloutWave struct {
 
 	// MaxFailures is how many clusters of the wave may fail before the rollout stops: see
 	// onFailure. As a number, or as a percentage of the clusters of the wave that can be reached,
-	// rounded down.
+	// rounded down; 0 if left out.
 	// +optional
-	// +kubebuilder:default=0
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([1-9]?[0-9]|100)%$`
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be a number of at least 0, or a percentage from 0% to 100%"
@@ -131,7 +128,6 @@ type RolloutWave struct {
 	// Approval says when a BundleApproval is needed: None, the default; BeforeWave, to start
 	// clusters of the wave; AfterWave, to start the next wave; or Both.
 	// +optional
-	// +kubebuilder:default=None
 	Approval WaveApproval `json:"approval,omitempty"`
 
 	// Soak is how long the rollout waits when all clusters of the wave are updated, before the

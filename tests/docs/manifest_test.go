@@ -23,6 +23,7 @@ const trial = "trial"
 var whole = map[string]string{
 	"BundleDeployment": `{"sourceRef": {"kind": "BundleSource", "name": "gadget"}, "serviceAccountName": "installer"}`,
 	"BundleSource":     `{"sources": [{"configMap": {"name": "gadget"}}]}`,
+	"BundleCatalog":    `{"sources": [{"image": {"ref": "registry.example.org/catalogs/community:v1"}}]}`,
 	"BundleApproval":   `{"deployment": "gadget", "plan": "sha256:` + strings.Repeat("0", 64) + `", "decision": "Approve"}`,
 }
 

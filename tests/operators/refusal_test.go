@@ -23,7 +23,7 @@ type lack struct {
 }
 
 var (
-	lackingLine = regexp.MustCompile(`^the account (?:cannot|may not).*?, in (the cluster|namespace "[^"]+"): (.*): grant this`)
+	lackingLine = regexp.MustCompile(`^the ServiceAccount (?:cannot|may not).*?, in (the cluster|namespace "[^"]+"): (.*): grant this`)
 	lackingPart = regexp.MustCompile(`^([^ ,]+(?:, [^ ,]+)*) (.*)$`)
 	notNamed    = regexp.MustCompile(` and (\d+) more$`)
 )

@@ -283,6 +283,8 @@ func TestF22DefinitionGoneBeforeRemoval(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group), "c.yaml": configMap("a", "one")})
 	key := r.deploy(t, namespace, "app", nil)
 	r.ready(t, key, published.Revision)
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }) // or the CRD is back before it was seen gone
+	r.until(t, key, "suspended", func(*v1alpha1.BundleDeployment) bool { return true })
 	r.delete(t, crdObject(group))
 	r.gone(t, crdObject(group))
 	r.remove(t, key)

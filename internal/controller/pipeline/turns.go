@@ -136,6 +136,7 @@ func (t *Turns) Drop(key types.NamespacedName) {
 		return
 	}
 	delete(t.known, key)
+	delete(t.awaited, key)
 	if keys := slices.DeleteFunc(t.waiting[key.Namespace], func(w waiter) bool { return w.key == key }); len(keys) > 0 {
 		t.waiting[key.Namespace] = keys
 	} else {

@@ -15,7 +15,9 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -96,6 +98,17 @@ func (r *rig) startControllers(t *testing.T) {
 		"--storage-addr="+storage, "--storage-adv-addr="+storage, "--upload-addr="+uploads, "--egress-allow=127.0.0.0/8"))
 	r.start(t, "bundle-deployment-controller", append(slices.Clone(common),
 		"--artifact-servers=http://"+storage, "--cache-path="+filepath.Join(dir, "cache"), "--egress-allow=127.0.0.0/8", "--allow-kubeconfig-to-own-cluster"))
+	// A Pod is ready once it listens; the Pods of this cluster, which run nothing, always are.
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", uploads)
+		if err == nil {
+			_ = connection.Close()
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("the source controller does not listen on %s: %v", uploads, err)
+	}
 }
 
 // freeAddress is an unused address on loopback.

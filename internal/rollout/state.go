@@ -56,7 +56,7 @@ type Child struct {
 	Message    string
 
 	// Outcome, Tried, Content and Finished are of the newest record of its history: how it ended, with which generation, which
-	// digest the content had, and when.
+	// digest the content had (not the file with the content), and when.
 	Outcome  v1alpha1.Outcome
 	Tried    int64
 	Content  string
@@ -71,29 +71,41 @@ type Child struct {
 // ChildOf reads a BundleDeployment.
 func ChildOf(d *v1alpha1.BundleDeployment) *Child {
 	child := &Child{
-		Revision: d.Annotations[v1alpha1.RolloutRevisionAnnotation], SpecHash: d.Annotations[v1alpha1.RolloutSpecAnnotation],
-		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration, Suspended: d.Spec.Suspend,
-		Stalled:  apimeta.IsStatusConditionTrue(d.Status.Conditions, "Stalled"),
-		Rejected: d.Status.RejectedRevision, Handled: d.Status.LastHandledReconcileAt,
+		Revision:           d.Annotations[v1alpha1.RolloutRevisionAnnotation],
+		SpecHash:           d.Annotations[v1alpha1.RolloutSpecAnnotation],
+		Generation:         d.Generation,
+		ObservedGeneration: d.Status.ObservedGeneration,
+		Suspended:          d.Spec.Suspend,
+		Stalled:            apimeta.IsStatusConditionTrue(d.Status.Conditions, "Stalled"),
+		Rejected:           d.Status.RejectedRevision,
+		Handled:            d.Status.LastHandledReconcileAt,
 	}
 	child.Start, _ = strconv.ParseInt(d.Annotations[v1alpha1.RolloutStartAnnotation], 10, 64)
 	child.Started, _ = time.Parse(time.RFC3339, d.Annotations[v1alpha1.RolloutStartedAnnotation])
 	if ready := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ReadyCondition); ready != nil {
 		child.Ready = ready.Status == metav1.ConditionTrue
-		child.ReadySince, child.Reason, child.Message = ready.LastTransitionTime.Time, ready.Reason, ready.Message
+		child.ReadySince = ready.LastTransitionTime.Time
+		child.Reason = ready.Reason
+		child.Message = ready.Message
 	}
 	// A deletion that waits for a higher prune limit is no plan that waits.
 	pending := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ApprovalPendingCondition)
 	child.ApprovalPending = pending != nil && pending.Status == metav1.ConditionTrue && pending.Reason != v1alpha1.ReasonPruneHeld
 	if len(d.Status.History) > 0 {
 		newest := &d.Status.History[0]
-		child.Outcome, child.Tried, child.Content = newest.Outcome, newest.Generation, newest.Digest
+		child.Outcome = newest.Outcome
+		child.Tried = newest.Generation
+		child.Content = contentDigest(newest.Revision)
 		if newest.FinishedTime != nil {
 			child.Finished = newest.FinishedTime.Time
 		}
 	}
 	return child
 }
+
+// contentDigest is the digest of the content in a revision such as v1.2.3@sha256:..., which is equal for equal content. The digest of the
+// artifact is that of a file, and differs when the same content is packed again.
+func contentDigest(revision string) string { return revision[strings.LastIndexByte(revision, '@')+1:] }
 
 // unreachableReasons say nothing about a revision, but that the cluster or its credentials are missing.
 var unreachableReasons = []string{

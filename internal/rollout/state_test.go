@@ -142,7 +142,7 @@ func TestChildOf(t *testing.T) {
 			{Type: "Stalled", Status: metav1.ConditionTrue},
 			{Type: v1alpha1.ApprovalPendingCondition, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApprovalRequired},
 		},
-		History: []v1alpha1.RevisionRecord{{Outcome: v1alpha1.OutcomeFailed, Generation: 2, Digest: "sha256:x", FinishedTime: &finished}, {Outcome: v1alpha1.OutcomeHealthy}},
+		History: []v1alpha1.RevisionRecord{{Outcome: v1alpha1.OutcomeFailed, Generation: 2, Revision: "v1@sha256:x", Digest: "sha256:file", FinishedTime: &finished}, {Outcome: v1alpha1.OutcomeHealthy}},
 	}
 	d.Spec.Suspend = true
 	want := Child{

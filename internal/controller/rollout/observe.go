@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
@@ -115,9 +114,6 @@ func (r *Reconciler) addChild(ctx context.Context, s *state, fact *rollout.Fact)
 		return err
 	}
 	fact.Child = rollout.ChildOf(child)
-	if len(child.Status.History) > 0 { // revisions are compared by their content, not by the file that has it
-		fact.Child.Content = artifact.Identity(child.Status.History[0].Revision)
-	}
 	if !fact.Child.Unreachable() {
 		return nil
 	}

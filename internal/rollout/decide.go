@@ -202,7 +202,9 @@ func (d *decider) copyWaves() {
 		status := v1alpha1.RolloutWaveStatus{Name: name}
 		if at := slices.IndexFunc(d.in.Waves, func(w v1alpha1.RolloutWaveStatus) bool { return w.Name == name }); at >= 0 {
 			was := &d.in.Waves[at]
-			status.StartTime, status.SuccessTime, status.CompletionTime = was.StartTime, was.SuccessTime, was.CompletionTime
+			status.StartTime = was.StartTime
+			status.SuccessTime = was.SuccessTime
+			status.CompletionTime = was.CompletionTime
 			status.Approval = was.Approval
 		}
 		d.out.Waves = append(d.out.Waves, status)

@@ -73,7 +73,8 @@ func DecideRemoval(in *RemovalInput) (RemovalDecision, error) {
 	}
 	released := slices.DeleteFunc(slices.Clone(waiting), func(l Leaver) bool { return !l.Released })
 	counted := len(waiting) - len(released)
-	status.Held, status.Plan = 0, ""
+	status.Held = 0
+	status.Plan = ""
 	tooMany := counted+int(status.Removed) > limit.roundedDown(int(status.Clusters), 1)
 	if counted == 0 || !tooMany && in.Selected > 0 {
 		decision := RemovalDecision{Remove: in.next(waiting), Status: tellRemoval(status, in)}

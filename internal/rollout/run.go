@@ -115,7 +115,8 @@ func finishRun(course Course, outcome v1alpha1.RolloutOutcome) {
 		Name: update.Name, Revision: update.Revision, StartTime: update.StartTime, FinishTime: course.Now.DeepCopy(), Outcome: outcome,
 	}
 	if status.Clusters != nil {
-		record.Updated, record.Failed = status.Clusters.Updated, status.Clusters.Failed
+		record.Updated = status.Clusters.Updated
+		record.Failed = status.Clusters.Failed
 	}
 	for i := range status.Waves {
 		if name := status.Waves[i].Approval; name != "" {

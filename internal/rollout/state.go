@@ -187,11 +187,14 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 	case d.unreachable(f, &seen):
 		seen.state = Unreachable
 	case at.invalid(f) != "":
-		seen.state, seen.reason, seen.inFlight = Failed, v1alpha1.ReasonInvalidChild, c != nil && d.moves(c)
+		seen.state = Failed
+		seen.reason = v1alpha1.ReasonInvalidChild
+		seen.inFlight = c != nil && d.moves(c)
 	case c == nil:
 		seen.state = Pending
 	case c.Revision != at.name || c.SpecHash != at.wanted(f):
-		seen.state, seen.inFlight = Pending, d.moves(c)
+		seen.state = Pending
+		seen.inFlight = d.moves(c)
 	default:
 		d.observeStarted(c, at, &seen)
 	}
@@ -212,9 +215,11 @@ func (d *decider) observeStarted(c *Child, at aim, seen *observed) {
 	case c.Ready && healthy && !d.in.Now.Before(settled):
 		seen.state = Updated
 	case c.Ready && healthy:
-		seen.state, seen.next = Updating, settled
+		seen.state = Updating
+		seen.next = settled
 	case d.overdue(c, healthy, seen):
-		seen.state, seen.reason = Failed, v1alpha1.ReasonOverdue
+		seen.state = Failed
+		seen.reason = v1alpha1.ReasonOverdue
 	default:
 		seen.state = Updating
 	}

@@ -110,7 +110,8 @@ func (s *state) take(course rollout.Course) {
 	status.Waves = s.decision.Waves
 	status.Clusters = rollout.Counts(&s.input, s.decision)
 	status.Worst = rollout.Worst(&s.input, s.decision)
-	status.Progress, status.Wave = rollout.Progress(status.Clusters), rollout.OpenWave(s.decision)
+	status.Progress = rollout.Progress(status.Clusters)
+	status.Wave = rollout.OpenWave(s.decision)
 	rollout.Settle(course, s.decision)
 	if starts := s.decision.Starts; len(starts) > 0 {
 		status.Starting = slices.Concat(status.Starting, starts)
@@ -136,7 +137,8 @@ func (r *Reconciler) decideRemoval(s *state) error {
 	if s.object.Spec.Paused {
 		return nil // a rollout that is paused removes nothing
 	}
-	s.removal, status.Removal = decided, decided.Status
+	s.removal = decided
+	status.Removal = decided.Status
 	return nil
 }
 

@@ -24,7 +24,8 @@ func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outco
 	}
 	found, err := r.Clusters.List(ctx, s.object.Namespace, account, s.object.Spec.Clusters)
 	if err == nil {
-		s.clusters, s.memory.clusters = found, found
+		s.clusters = found
+		s.memory.clusters = found
 		return pipeline.Continue, nil
 	}
 	if s.unlisted = err; s.memory.clusters == nil {
@@ -88,7 +89,8 @@ func (r *Reconciler) facts(ctx context.Context, s *state, update, current *store
 		if _, hash, err := update.render(&cluster); err != nil {
 			fact.Invalid = err.Error()
 		} else {
-			fact.Wanted, fact.Invalid = hash, s.memory.refused[refusal{name, hash}]
+			fact.Wanted = hash
+			fact.Invalid = s.memory.refused[refusal{name, hash}]
 		}
 		if current != nil {
 			if _, hash, err := current.render(&cluster); err == nil {

@@ -198,7 +198,8 @@ func (r *Reconciler) keepSource(ctx context.Context, s *state, found *storedRevi
 	if apierrors.IsNotFound(err) {
 		source.Spec = v1alpha1.BundleSourceSpec{Sources: found.data.Sources, Ignore: found.data.Ignore, Immutable: true}
 		if s.source != nil {
-			source.Spec.Interval, source.Spec.Timeout = s.source.Spec.Interval, s.source.Spec.Timeout
+			source.Spec.Interval = s.source.Spec.Interval
+			source.Spec.Timeout = s.source.Spec.Timeout
 		}
 		err = r.Client.Create(ctx, source, client.FieldOwner(FieldManager))
 		if err == nil {

@@ -102,7 +102,8 @@ func (r *Reconciler) protect(ctx context.Context, s *state) (pipeline.Outcome, e
 // adopt takes over metadata of the rollout after a write.
 func (s *state) adopt(changed *v1alpha1.BundleRollout) {
 	for _, object := range []*v1alpha1.BundleRollout{s.object, s.stored, s.before} {
-		object.Finalizers, object.ResourceVersion = changed.Finalizers, changed.ResourceVersion
+		object.Finalizers = changed.Finalizers
+		object.ResourceVersion = changed.ResourceVersion
 	}
 }
 

@@ -40,11 +40,13 @@ func originOf(part *v1alpha1.Source, to v1alpha1.ResolvedSource) v1alpha1.Revisi
 			origin.Image = origin.Image[:colon]
 		}
 	case part.Git != nil:
-		origin.Git, origin.Directory = part.Git.Repository, part.Git.Directory
+		origin.Git = part.Git.Repository
+		origin.Directory = part.Git.Directory
 	case part.HTTP != nil:
 		origin.URL = part.HTTP.URL
 	case part.Helm != nil:
-		origin.Helm, origin.Chart = part.Helm.Repository, part.Helm.Chart
+		origin.Helm = part.Helm.Repository
+		origin.Chart = part.Helm.Chart
 	case part.ConfigMap != nil:
 		origin.ConfigMap = part.ConfigMap.Name
 	}

@@ -22,15 +22,13 @@ sourceRef: {kind: BundleSource, name: apps}
 clusters:
 - cluster: {name: dc1, labels: {ring: canary}, annotations: {a: b}, kubeConfig: {secretRef: {name: dc1, key: value}}, remoteServiceAccountName: deployer}
 - kubeConfigSecrets: {selector: {matchLabels: {fleet: edge}}, key: value}
-- clusterAPI: {selector: {}}
-- clusterProfiles: {selector: {matchExpressions: [{key: a, operator: Exists}]}, accessProvider: kubeconfig}
+- clusterAPI: {selector: {matchExpressions: [{key: a, operator: Exists}]}}
 template:
   metadata: {labels: {sharding.fluxcd.io/key: "shard$(bucket4)"}, annotations: {a: b}}
   spec: {serviceAccountName: deployer, path: "overlays/$(region)", helm: {valuesFrom: [{kind: ConfigMap, name: "values-$(cluster)"}]}}
 variables:
 - {name: region, label: topology.kubernetes.io/region, default: eu}
 - {name: a, annotation: example.org/a}
-- {name: b, property: location.open-cluster-management.io}
 - {name: c, value: ""}
 overrides: [{selector: {matchLabels: {tier: edge}}, patch: {helm: {values: {replicas: 1}}}}]
 dependsOn: [{name: cni}]
@@ -85,16 +83,16 @@ func TestRolloutAdmission(t *testing.T) {
 		"unquoted":          {reason: "a name of digits only is a number in YAML", spec: rollout + "\nrevision: 1234567890", want: `spec.revision: Invalid value: "integer": spec.revision in body must be of type string: "integer"`},
 		"another kind":      {reason: "sources of Flux are not pinned", spec: strings.Replace(rollout, "{name: apps}", "{kind: GitRepository, name: apps}", 1), want: `spec.sourceRef.kind: Unsupported value: "GitRepository": supported values: "BundleSource"`},
 		"no clusters":       {reason: "nothing to do", spec: withClusters(""), want: "spec.clusters: Invalid value: 0: spec.clusters in body should have at least 1 items"},
-		"empty entry":       {reason: "which clusters?", spec: withClusters("{}"), want: "spec.clusters[0]: Invalid value: " + exactlyOne + "[cluster kubeConfigSecrets clusterAPI clusterProfiles] must be set"},
-		"two in one":        {reason: "two entries", spec: withClusters("{cluster: {name: a}, clusterAPI: {selector: {}}}"), want: "spec.clusters[0]: Invalid value: " + exactlyOne + "[cluster kubeConfigSecrets clusterAPI clusterProfiles] must be set"},
+		"empty entry":       {reason: "which clusters?", spec: withClusters("{}"), want: "spec.clusters[0]: Invalid value: " + exactlyOne + "[cluster kubeConfigSecrets clusterAPI] must be set"},
+		"two in one":        {reason: "two entries", spec: withClusters("{cluster: {name: a}, clusterAPI: {selector: {}}}"), want: "spec.clusters[0]: Invalid value: " + exactlyOne + "[cluster kubeConfigSecrets clusterAPI] must be set"},
 		"all Secrets":       {reason: "most are no kubeconfigs", spec: withClusters("{kubeConfigSecrets: {selector: {}}}"), want: "spec.clusters[0].kubeConfigSecrets.selector: Invalid value: must select by a label: without one, all Secrets of the namespace are selected"},
 		"name of a cluster": {reason: "it is a label, too", spec: withClusters("{cluster: {name: A}}"), want: "spec.clusters[0].cluster.name: Invalid value: \"A\": must be the name of a cluster: lower-case letters, digits, '-' and '.', at most 63 characters"},
 		"remote account":    {reason: "of which cluster?", spec: withClusters("{cluster: {name: a, remoteServiceAccountName: b}}"), want: "spec.clusters[0].cluster: Invalid value: remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"},
 		"our labels":        {reason: "they say whom a child belongs to", spec: strings.Replace(rollout, "template: {", "template: {metadata: {labels: {satchel.dev/cluster: a}}, ", 1), want: "spec.template.metadata: Invalid value: labels that begin with satchel.dev/ are set by the rollout"},
 		"our annotations":   {reason: "they say what was started", spec: strings.Replace(rollout, "template: {", "template: {metadata: {annotations: {satchel.dev/rollout-start: a}}, ", 1), want: "spec.template.metadata: Invalid value: annotations that begin with satchel.dev/rollout- are set by the rollout"},
 
-		"empty variable":  {reason: "of what?", spec: variable("name: a"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation property value] must be set"},
-		"two values":      {reason: "which one?", spec: variable("name: a, label: a, value: b"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation property value] must be set"},
+		"empty variable":  {reason: "of what?", spec: variable("name: a"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation value] must be set"},
+		"two values":      {reason: "which one?", spec: variable("name: a, label: a, value: b"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation value] must be set"},
 		"default of all":  {reason: "it would never be used", spec: variable("name: a, value: b, default: c"), want: "spec.variables[0]: Invalid value: a variable with a value has no default"},
 		"predefined name": {reason: "it is the name of the cluster", spec: variable("name: cluster, value: b"), want: "spec.variables[0].name: Invalid value: \"cluster\": must be a name of letters, digits and '_', and not cluster or bucket with a number, which are predefined"},
 

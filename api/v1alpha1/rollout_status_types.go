@@ -339,9 +339,4 @@ type RolloutApproval struct {
 
 	// Name of the BundleApproval.
 	Name string `json:"name"`
-
-	// Approver is the user who approved.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	Approver string `json:"approver,omitempty"`
 }

@@ -97,7 +97,7 @@ type Plan struct {
 	Unreadable []Object
 	// Kept are CRDs of the bundle that stay as they are on the cluster: see Rules.Returning. Sorted.
 	Kept []inventory.ID
-	// Skipped are objects of the bundle that are left out for now. Sorted.
+	// Skipped are objects of the bundle of optional kinds that the cluster does not serve. Sorted.
 	Skipped []inventory.ID
 	// Absent are the namespaces that do not exist, among the desired objects and their
 	// namespaces, whether or not the plan creates them. Sorted.

@@ -180,7 +180,7 @@ type ruling struct {
 	rules  *rights.Rules
 	sure   bool // no other authorizer allows more
 	hidden bool // not reported, or larger than the limit
-	recent bool // not asked for now
+	recent bool // up to a second old
 }
 
 func (a *permissionCheck) ruling(ctx context.Context, place string) (ruling, error) {

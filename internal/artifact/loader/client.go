@@ -52,7 +52,7 @@ func NewClient(o ClientOptions) (*http.Client, error) {
 	return &http.Client{Transport: bearer}, nil
 }
 
-// dialTrusting opens connections to servers that the authorities in a file vouch for now.
+// dialTrusting opens connections to servers with certificates of the authorities in a file, which is read for each connection.
 func dialTrusting(file string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		roots, err := authorities(file)

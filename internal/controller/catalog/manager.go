@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -19,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -98,32 +96,15 @@ func NewReconciler(deps Deps) *Reconciler {
 
 // SetupWithManager registers the controller, running the given number of reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, pipeline.StatusLost())
 	r.Timeline.OnRewind(r.waiting.Clear)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleCatalog{}, builder.WithPredicates(r.Shard.Predicate(changed))).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.catalogsIn), builder.WithPredicates(createdOrDeleted())).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.catalogsIn), builder.WithPredicates(pipeline.CreatedOrDeleted())).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleCatalogList{} })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
-}
-
-// statusLost passes updates that emptied a status, as a restore from a backup does.
-func statusLost() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*v1alpha1.BundleCatalog)
-			after, fine := e.ObjectNew.(*v1alpha1.BundleCatalog)
-			return ok && fine && len(before.Status.Conditions) > 0 && len(after.Status.Conditions) == 0
-		},
-	}
-}
-
-// createdOrDeleted passes no updates: the cache holds only namespaces that require signatures, so that setting the label is a
-// creation event, and removing it a deletion event.
-func createdOrDeleted() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
 // catalogsIn lists the catalogs of a namespace that are affected when its label for required signatures is set or removed.
@@ -201,21 +182,9 @@ func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleCat
 		return true, result, err
 	}
 	if pause == 0 {
-		pause = r.demandPause(object)
+		pause = r.demands.PauseOf(object, object.Status.ObservedGeneration, object.Status.LastHandledReconcileAt, time.Now())
 	}
 	return pause > 0, ctrl.Result{RequeueAfter: pause}, nil
-}
-
-// demandPause is how long an edit, or a reconcile request, has to wait.
-func (r *Reconciler) demandPause(object *v1alpha1.BundleCatalog) time.Duration {
-	key := client.ObjectKeyFromObject(object)
-	switch {
-	case object.Status.ObservedGeneration != object.Generation:
-		return r.demands.Pause(key, "generation "+strconv.FormatInt(object.Generation, 10), time.Now())
-	case pipeline.Requested(object) != "" && pipeline.Requested(object) != object.Status.LastHandledReconcileAt:
-		return r.demands.Pause(key, "request "+pipeline.Requested(object), time.Now())
-	}
-	return 0
 }
 
 // writeTimeout bounds writing a status after the work has ended or timed out.

@@ -33,8 +33,7 @@ func (r *Reconciler) updateStatus(s *state, err error) {
 	}
 	r.setContent(s)
 	setVerified(s, err)
-	setFailures(s, err)
-	setReady(s, err)
+	report(s, err)
 }
 
 // setContent describes what is served.
@@ -44,7 +43,9 @@ func (r *Reconciler) setContent(s *state) {
 		status.Resolved[0].Trust, status.Resolved[0].VerifiedBy = s.accepted.trust, s.accepted.by
 	}
 	if s.served == nil {
-		status.Content, status.Problems, status.URLs = nil, nil, nil
+		status.Content = nil
+		status.Problems = nil
+		status.URLs = nil
 		return
 	}
 	x, record := s.served.Index, s.served.Record
@@ -96,30 +97,6 @@ func signer(object *v1alpha1.BundleCatalog) string {
 	return "verified " + object.Status.Resolved[0].Digest + ", signed by " + object.Status.Resolved[0].VerifiedBy
 }
 
-func setFailures(s *state, err error) {
-	conditions.Delete(s.object, v1alpha1.FetchFailedCondition)
-	conditions.Delete(s.object, v1alpha1.StorageOperationFailedCondition)
-	if err == nil {
-		return
-	}
-	if failed := failure.Of(err); failed.Condition != "" {
-		pipeline.SetCondition(s.object, failed.Condition, metav1.ConditionTrue, failed.Reason, explain(s, err))
-	}
-}
-
-func setReady(s *state, err error) {
-	if err == nil {
-		pipeline.SetReady(s.object, v1alpha1.ReasonSucceeded, served(s.object))
-		return
-	}
-	failed := failure.Of(err)
-	if failed.Stalled {
-		pipeline.SetStalled(s.object, failed.Reason, explain(s, err))
-		return
-	}
-	pipeline.SetRetrying(s.object, failed.Reason, explain(s, err))
-}
-
 // served describes what is served, for people.
 func served(object *v1alpha1.BundleCatalog) string {
 	content := object.Status.Content
@@ -133,19 +110,18 @@ func served(object *v1alpha1.BundleCatalog) string {
 	return text
 }
 
+// report sets Ready, and the conditions beside it.
+func report(s *state, err error) {
+	if err == nil {
+		failure.Report(s.object, nil, served(s.object))
+		return
+	}
+	failure.Report(s.object, err, explain(s, err))
+}
+
 // explain is the message of a failure: the cause, and the content that is still served.
 func explain(s *state, err error) string {
-	var failed *pipeline.StepError
-	if errors.As(err, &failed) {
-		err = failed.Err
-	}
-	message, reason := err.Error(), failure.Of(err).Reason
-	if names := s.secrets.Names(); reason == v1alpha1.ReasonUnauthorized && len(names) > 0 {
-		message += " (the credentials of the source are in secret " + strings.Join(names, ", ") + ")"
-	}
-	if reason == v1alpha1.ReasonTimeout {
-		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", effective.SourceTimeout(s.spec), message)
-	}
+	message := failure.Explain(err, s.object.Namespace, s.secrets.Names(), effective.SourceTimeout(s.spec))
 	if s.served != nil {
 		message = strings.TrimSuffix(message, ".") + "; content " + s.served.Record.Digest + " stays served"
 	}
@@ -219,7 +195,7 @@ func (r *Reconciler) markSuspended(s *state) {
 	case s.served != nil && conditions.Get(object, meta.ReadyCondition) != nil:
 		return
 	case s.served != nil:
-		setReady(s, nil)
+		report(s, nil)
 		return
 	case s.unsigned != nil:
 		reason, message = v1alpha1.ReasonSignatureRequired, s.unsigned.Error()

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -273,18 +272,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.finish(context.WithoutCancel(ctx), s, err)
 }
 
-// demandPause is how long an edit, or a reconcile request, has to wait; see retry.Demands. A deletion never waits.
+// demandPause is how long an edit, or a reconcile request, has to wait. A deletion never waits.
 func (r *Reconciler) demandPause(d *v1alpha1.BundleDeployment) time.Duration {
-	key := client.ObjectKeyFromObject(d)
-	switch {
-	case !d.DeletionTimestamp.IsZero():
+	if !d.DeletionTimestamp.IsZero() {
 		return 0
-	case d.Status.ObservedGeneration != d.Generation:
-		return r.demands.Pause(key, "generation "+strconv.FormatInt(d.Generation, 10), r.Now())
-	case pipeline.Requested(d) != "" && pipeline.Requested(d) != d.Status.LastHandledReconcileAt:
-		return r.demands.Pause(key, "request "+pipeline.Requested(d), r.Now())
 	}
-	return 0
+	return r.demands.PauseOf(d, d.Status.ObservedGeneration, d.Status.LastHandledReconcileAt, r.Now())
 }
 
 // took counts the duration of a reconcile against its namespace, but not what it takes longer because others load the machine.

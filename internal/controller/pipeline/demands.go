@@ -3,11 +3,13 @@
 package pipeline
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -63,6 +65,19 @@ func (d *debt) left(now time.Time) time.Duration {
 // NewDemands returns Demands that know no object.
 func NewDemands() *Demands {
 	return &Demands{known: map[types.NamespacedName]*demand{}, namespaces: map[string]*debt{}}
+}
+
+// PauseOf is how long an edit of an object, or a request to reconcile it, has to wait: the status observed a generation, and
+// handled a request.
+func (q *Demands) PauseOf(object client.Object, observed int64, handled string, now time.Time) time.Duration {
+	requested := Requested(object)
+	switch key := client.ObjectKeyFromObject(object); {
+	case observed != object.GetGeneration():
+		return q.Pause(key, "generation "+strconv.FormatInt(object.GetGeneration(), 10), now)
+	case requested != "" && requested != handled:
+		return q.Pause(key, "request "+requested, now)
+	}
+	return 0
 }
 
 // Pause is how long a demand has to wait; zero if it may be answered now, or was answered already.

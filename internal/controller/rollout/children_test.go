@@ -3,6 +3,8 @@
 package rollout_test
 
 import (
+	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,6 +87,43 @@ func TestCollision(t *testing.T) {
 	r.until("v1 complete", complete("v1"))
 }
 
+// racing is a client beside which another one creates a BundleDeployment, just before the first is applied.
+type racing struct {
+	client.Client
+	before func()
+	done   bool
+}
+
+func (c *racing) Apply(ctx context.Context, object runtime.ApplyConfiguration, o ...client.ApplyOption) error {
+	if text, err := json.Marshal(object); err == nil && !c.done && strings.Contains(string(text), `"name":"app-c1"`) {
+		c.done = true
+		c.before()
+	}
+	return c.Client.Apply(ctx, object, o...)
+}
+
+// TestCollisionAtTheLastMoment never adopts a BundleDeployment that another client creates after the controller has looked.
+func TestCollisionAtTheLastMoment(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	taken := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "app-c1"}}
+	taken.Spec.ServiceAccountName = "deployer"
+	taken.Spec.InstallNamespace = "on-c1"
+	taken.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "mine"}
+	r.client = &racing{Client: r.client, before: func() {
+		if err := shared.admin.Create(t.Context(), taken); err != nil {
+			t.Error(err)
+		}
+	}}
+	r.restart()
+	r.create()
+	r.until("stalled", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidChild" })
+	err := shared.admin.Get(t.Context(), client.ObjectKeyFromObject(taken), taken)
+	if err != nil || taken.Spec.SourceRef.Name != "mine" || taken.Labels[v1alpha1.RolloutLabel] != "" {
+		t.Errorf("it was adopted: %v, %v, %v", taken.Labels, taken.Spec, err)
+	}
+}
+
 // TestRefusedChild has a template that the API server refuses: no other cluster is started with it, and a repaired one goes on.
 func TestRefusedChild(t *testing.T) {
 	r := newRig(t)
@@ -104,13 +144,7 @@ func TestRefusedChild(t *testing.T) {
 // TestUnsupported refuses what has no effect yet.
 func TestUnsupported(t *testing.T) {
 	for field, change := range map[string]func(*v1alpha1.BundleRolloutSpec){
-		"approval": func(s *v1alpha1.BundleRolloutSpec) { s.Strategy.Waves[0].Approval = v1alpha1.WaveApprovalBefore },
-		"clusterProfiles": func(s *v1alpha1.BundleRolloutSpec) {
-			s.Clusters[0] = v1alpha1.RolloutClusters{ClusterProfiles: &v1alpha1.ClusterProfileClusters{}}
-		},
-		"property": func(s *v1alpha1.BundleRolloutSpec) {
-			s.Variables = []v1alpha1.RolloutVariable{{Name: "a", Property: "b"}}
-		},
+		"approval":        func(s *v1alpha1.BundleRolloutSpec) { s.Strategy.Waves[0].Approval = v1alpha1.WaveApprovalBefore },
 		"whenClusterGone": func(s *v1alpha1.BundleRolloutSpec) { s.Removal.WhenClusterGone = v1alpha1.GoneClusterAbandon },
 		"all clusters share": func(s *v1alpha1.BundleRolloutSpec) {
 			s.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","postBuild":{"substituteFrom":[{"kind":"ConfigMap","name":"common"}]}}`)

@@ -86,7 +86,7 @@ func NewReconciler(deps Deps) *Reconciler {
 
 // SetupWithManager registers the controller, running the given number of reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, pipeline.StatusLost())
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleRollout{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceChanged())).

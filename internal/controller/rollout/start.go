@@ -149,7 +149,11 @@ func (r *Reconciler) apply(ctx context.Context, s *state, cluster string, child 
 		if err != nil {
 			return err
 		}
-		err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldManager), client.ForceOwnership)
+		options := []client.ApplyOption{client.FieldOwner(FieldManager)}
+		if live != nil {
+			options = append(options, client.ForceOwnership)
+		} // else one that another client creates meanwhile is a conflict, and is looked at
+		err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
 		if err == nil || !apierrors.IsConflict(err) || conflicts == mostConflicts {
 			return err
 		}

@@ -63,16 +63,6 @@ func unsupported(spec *v1alpha1.BundleRolloutSpec) error {
 			problems = append(problems, stalledBy("", "spec.strategy.waves[%d].approval: approvals of waves are not supported yet: remove it, or set approval in spec.template.spec", i))
 		}
 	}
-	for i := range spec.Clusters {
-		if spec.Clusters[i].ClusterProfiles != nil {
-			problems = append(problems, stalledBy("", "spec.clusters[%d].clusterProfiles is not supported yet: use kubeConfigSecrets, clusterAPI or cluster", i))
-		}
-	}
-	for i := range spec.Variables {
-		if spec.Variables[i].Property != "" {
-			problems = append(problems, stalledBy("", "spec.variables[%d].property is not supported yet, since clusterProfiles are not: use label or annotation", i))
-		}
-	}
 	for _, input := range revision.SharedInputs(spec) {
 		problems = append(problems, stalledBy("", "spec.template.spec reads %s %s, which all clusters share: a change of it would not go through the waves; "+
 			"put its content into the spec, or $(cluster) or another variable into its name", input.Kind, input.Name))

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -119,30 +118,19 @@ func NewReconciler(deps Deps) *Reconciler {
 // SetupWithManager registers the controller, running the given number of
 // reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, statusLost())
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, pipeline.StatusLost())
 	r.Timeline.OnRewind(r.waiting.Clear)
 	if err := sourceusers.Index(mgr); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(r.Shard.Predicate(changed))).
-		WatchesMetadata(namespaces(), handler.EnqueueRequestsFromMapFunc(r.sourcesIn), builder.WithPredicates(createdOrDeleted())).
+		WatchesMetadata(namespaces(), handler.EnqueueRequestsFromMapFunc(r.sourcesIn), builder.WithPredicates(pipeline.CreatedOrDeleted())).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(source.Channel(r.uploads, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleSourceList{} })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)
-}
-
-// statusLost passes updates that emptied a status, as a restore from a backup does.
-func statusLost() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*v1alpha1.BundleSource)
-			after, fine := e.ObjectNew.(*v1alpha1.BundleSource)
-			return ok && fine && len(before.Status.Conditions) > 0 && len(after.Status.Conditions) == 0
-		},
-	}
 }
 
 // Reconcile fetches and publishes one source.
@@ -193,21 +181,9 @@ func (r *Reconciler) withoutTurn(ctx context.Context, object *v1alpha1.BundleSou
 	}
 	pause := r.waiting.Pause(ctx, r.APIReader, object, time.Now())
 	if pause == 0 {
-		pause = r.demandPause(object)
+		pause = r.demands.PauseOf(object, object.Status.ObservedGeneration, object.Status.LastHandledReconcileAt, time.Now())
 	}
 	return pause > 0, ctrl.Result{RequeueAfter: pause}, nil
-}
-
-// demandPause is how long an edit, or a reconcile request, has to wait; see retry.Demands.
-func (r *Reconciler) demandPause(object *v1alpha1.BundleSource) time.Duration {
-	key := client.ObjectKeyFromObject(object)
-	switch {
-	case object.Status.ObservedGeneration != object.Generation:
-		return r.demands.Pause(key, "generation "+strconv.FormatInt(object.Generation, 10), time.Now())
-	case pipeline.Requested(object) != "" && pipeline.Requested(object) != object.Status.LastHandledReconcileAt:
-		return r.demands.Pause(key, "request "+pipeline.Requested(object), time.Now())
-	}
-	return 0
 }
 
 // attempt runs all steps for a source.

@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -69,8 +67,3 @@ func (r *Reconciler) sourcesIn(ctx context.Context, namespace client.Object) []r
 // namespaces is the kind that is watched for labels. The cache holds only namespaces that require signatures, so that
 // setting the label is a creation event, and removing it a deletion event.
 func namespaces() client.Object { return &corev1.Namespace{} }
-
-// createdOrDeleted passes no updates.
-func createdOrDeleted() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
-}

@@ -4,7 +4,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -33,8 +32,7 @@ func updateStatus(s *state, err error) {
 	setArtifact(s)
 	setArtifactInStorage(s)
 	setVerified(s, err)
-	setFailures(s, err)
-	setReady(s, err)
+	report(s, err)
 }
 
 // setArtifact advertises the artifact in storage.
@@ -137,43 +135,18 @@ func unverified(spec *v1alpha1.BundleSourceSpec) string {
 	return "; no signature is required of " + strings.Join(parts, ", ")
 }
 
-func setFailures(s *state, err error) {
-	conditions.Delete(s.object, v1alpha1.FetchFailedCondition)
-	conditions.Delete(s.object, v1alpha1.StorageOperationFailedCondition)
+// report sets Ready, and the conditions beside it.
+func report(s *state, err error) {
 	if err == nil {
+		failure.Report(s.object, nil, "stored artifact for revision "+s.published.Revision)
 		return
 	}
-	if failed := failure.Of(err); failed.Condition != "" {
-		pipeline.SetCondition(s.object, failed.Condition, metav1.ConditionTrue, failed.Reason, explain(s, err))
-	}
-}
-
-func setReady(s *state, err error) {
-	if err == nil {
-		pipeline.SetReady(s.object, v1alpha1.ReasonSucceeded, "stored artifact for revision "+s.published.Revision)
-		return
-	}
-	failed := failure.Of(err)
-	if failed.Stalled {
-		pipeline.SetStalled(s.object, failed.Reason, explain(s, err))
-		return
-	}
-	pipeline.SetRetrying(s.object, failed.Reason, explain(s, err))
+	failure.Report(s.object, err, explain(s, err))
 }
 
 // explain is the message of a failure: the cause, and the revision that is still published.
 func explain(s *state, err error) string {
-	var failed *pipeline.StepError
-	if errors.As(err, &failed) {
-		err = failed.Err
-	}
-	message, reason := err.Error(), failure.Of(err).Reason
-	if names := s.secrets.Names(); reason == v1alpha1.ReasonUnauthorized && len(names) > 0 && !strings.Contains(message, "secret "+s.object.Namespace+"/") {
-		message += " (the credentials of the source are in secret " + strings.Join(names, ", ") + ")"
-	}
-	if reason == v1alpha1.ReasonTimeout {
-		message = fmt.Sprintf("not finished within spec.timeout (%s): %s", effective.SourceTimeout(&s.object.Spec), message)
-	}
+	message := failure.Explain(err, s.object.Namespace, s.secrets.Names(), effective.SourceTimeout(&s.object.Spec))
 	if s.published != nil && s.unsigned != nil {
 		return message + "; deployments that run revision " + s.published.Revision + " keep it, and no other installs it"
 	}
@@ -290,8 +263,7 @@ func markSuspended(s *state) {
 	case s.unsigned != nil:
 		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, explain(s, s.unsigned))
 	case conditions.GetReason(object, meta.ReadyCondition) == v1alpha1.ReasonSignatureRequired && s.published != nil:
-		setFailures(s, nil)
-		setReady(s, nil)
+		report(s, nil)
 	case s.distrusted != nil:
 		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
 			"the published artifact is withdrawn: "+s.distrusted.Error())

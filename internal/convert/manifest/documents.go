@@ -97,7 +97,7 @@ func syntaxError(err error) string {
 func (r *Reader) decodeJSON(name string, data []byte) ([]document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
-	counted, left, repeated := r.documents, r.values.left, r.repeats
+	before := *r // what was counted
 	var documents []document
 	for number := 1; ; number++ {
 		b := jsonBuilder{decoder: decoder, data: data, names: r.names, maxDepth: r.limits.Depth, values: &r.values, repeats: &r.repeats}
@@ -114,7 +114,9 @@ func (r *Reader) decodeJSON(name string, data []byte) ([]document, error) {
 			r.reportFault(name, number, err)
 			return nil, nil
 		case err != nil:
-			r.documents, r.values.left, r.repeats = counted, left, repeated // it may be YAML
+			r.documents = before.documents // it may be YAML, and is counted again
+			r.values.left = before.values.left
+			r.repeats = before.repeats
 			return documents, err
 		}
 		if !r.countDocument(name, number) {

@@ -52,7 +52,9 @@ func (j *job) submodule(ctx context.Context, parent *Fetcher, module submodule, 
 		return fetch.Describe(err, "its URL in %s", modulesFile)
 	}
 	own := *parent
-	own.url, own.directory, own.verify = place, "", nil // the parent's tree, which was verified, says which commit
+	own.url = place
+	own.directory = ""
+	own.verify = nil // the parent's tree, which was verified, says which commit
 	sub, err := tree.Sub(module.place)
 	if err != nil {
 		return err

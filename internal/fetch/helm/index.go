@@ -223,7 +223,9 @@ func (l *lines) inChart(indent int, body []byte) error {
 		if err := l.endEntry(); err != nil {
 			return err
 		}
-		l.dashAt, l.fieldAt, l.inEntry = indent, -1, true
+		l.dashAt = indent
+		l.fieldAt = -1
+		l.inEntry = true
 		field := bytes.TrimLeft(body[1:], " ")
 		if len(field) == 0 || field[0] == '#' {
 			return nil

@@ -17,8 +17,6 @@ type Cluster struct {
 	Name        string
 	Labels      map[string]string
 	Annotations map[string]string
-	// Properties of a ClusterProfile.
-	Properties map[string]string
 	// KubeConfig is nil for the cluster of the rollout itself.
 	KubeConfig *v1alpha1.KubeConfigReference
 	// RemoteServiceAccountName is used instead of that of the template.
@@ -49,8 +47,6 @@ func valueOf(variable *v1alpha1.RolloutVariable, cluster *Cluster) (string, bool
 		value, has = cluster.Labels[variable.Label]
 	case variable.Annotation != "":
 		value, has = cluster.Annotations[variable.Annotation]
-	case variable.Property != "":
-		value, has = cluster.Properties[variable.Property]
 	}
 	if !has && variable.Default != nil {
 		return *variable.Default, true

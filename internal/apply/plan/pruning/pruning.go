@@ -88,7 +88,7 @@ func (p Policy) RemovesFirst(ending ownership.Ending) bool {
 
 // Held are the objects that a plan does not delete because of the limit.
 type Held struct {
-	Objects []inventory.ID // all that left the bundle and is kept for now, sorted
+	Objects []inventory.ID // all that left the bundle, sorted
 	Count   int            // deletions that count
 	Of      int            // of so many objects
 	Limit   Limit

@@ -77,7 +77,7 @@ func (l Lister) listOne(ctx context.Context, as tenant.Identity, entry *v1alpha1
 		return l.clusterAPI(ctx, as, entry.ClusterAPI)
 	}
 	return nil, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: errors.New(
-		"spec.clusters[].clusterProfiles is not supported yet: use kubeConfigSecrets, clusterAPI or cluster instead")}
+		"an entry of spec.clusters is empty: set cluster, kubeConfigSecrets or clusterAPI")}
 }
 
 // secrets are the clusters of Secrets with a kubeconfig.

@@ -57,16 +57,21 @@ func MatchAny(patterns []string, text string) bool {
 
 // match matches * and ?. It goes back to the last * only, so that no pattern is costly.
 func match(pattern, text string) bool {
-	at, star, tried := 0, -1, 0
+	at, tried := 0, 0 // in the pattern, and the text at which the last * ends
+	star := -1        // the last *
 	for i := 0; i < len(text); {
 		switch {
 		case at < len(pattern) && pattern[at] == '*':
-			star, tried, at = at, i, at+1
+			star = at
+			tried = i
+			at++
 		case at < len(pattern) && (pattern[at] == '?' || pattern[at] == text[i]):
-			at, i = at+1, i+1
+			at++
+			i++
 		case star >= 0:
 			tried++
-			at, i = star+1, tried
+			at = star + 1
+			i = tried
 		default:
 			return false
 		}

@@ -214,16 +214,22 @@ type RolloutWaveStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// Plan is the digest that a BundleApproval of this wave has to name: of the wave, the
-	// revision, the current revision and the run.
+	// Plan is the digest that the next BundleApproval of this wave has to name: of the wave, whether
+	// it is to begin or to end, the revision, the current revision and the run. It is empty when no
+	// further approval is needed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	Plan string `json:"plan,omitempty"`
 
-	// Approval is the name of the BundleApproval that was used.
+	// Approval is the name of the BundleApproval that permits to start clusters of the wave.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Approval string `json:"approval,omitempty"`
+
+	// EndApproval is the name of the BundleApproval by which the wave was completed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	EndApproval string `json:"endApproval,omitempty"`
 
 	// WaitsFor is what the wave waits for, as the reason of the condition RolledOut names it.
 	// +optional
@@ -339,4 +345,9 @@ type RolloutApproval struct {
 
 	// Name of the BundleApproval.
 	Name string `json:"name"`
+
+	// Approver is spec.approver of the BundleApproval.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Approver string `json:"approver,omitempty"`
 }

@@ -25,6 +25,11 @@ type Approval struct {
 	Plan    string
 	Denies  bool
 	Expires time.Time // zero if it does not
+	// Consumed tells that it was used. It counts only for the wave that has it in its status: a rollout that lost its status
+	// numbers its runs from the beginning, and the plans of these would be approved already.
+	Consumed bool
+	// Approver is the user who decided; empty if that is not known.
+	Approver string
 }
 
 // Input is all that a decision depends on.
@@ -206,6 +211,7 @@ func (d *decider) copyWaves() {
 			status.SuccessTime = was.SuccessTime
 			status.CompletionTime = was.CompletionTime
 			status.Approval = was.Approval
+			status.EndApproval = was.EndApproval
 		}
 		d.out.Waves = append(d.out.Waves, status)
 	}
@@ -312,6 +318,9 @@ func (d *decider) report() {
 			status.State = v1alpha1.WaveSucceeded
 		default:
 			status.State = v1alpha1.WaveOpen
+		}
+		if !d.in.Return {
+			status.Plan = d.nextPlan(i)
 		}
 		if i == d.out.Open && !d.in.Return {
 			status.WaitsFor = d.out.Why

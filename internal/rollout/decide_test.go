@@ -116,7 +116,8 @@ func TestStatusIsSmall(t *testing.T) {
 	for i := range status.Waves {
 		wave := &status.Waves[i]
 		wave.StartTime, wave.SuccessTime, wave.CompletionTime, wave.Until = &full, &full, &full, &full
-		wave.Plan, wave.Approval, wave.WaitsFor = "sha256:"+strings.Repeat("0", 64), "prod-7f3a91c2de", v1alpha1.ReasonMaxUnavailableReached
+		wave.Plan, wave.Approval, wave.EndApproval = "sha256:"+strings.Repeat("0", 64), "prod-7f3a91c2de", "prod-7f3a91c2df"
+		wave.WaitsFor = v1alpha1.ReasonMaxUnavailableReached
 	}
 	for range 5 {
 		status.History = append(status.History, v1alpha1.RolloutRecord{Name: "7f3a91c2de", Revision: "v1.2.3@sha256:" + strings.Repeat("0", 64), StartTime: &full, FinishTime: &full, Outcome: v1alpha1.RolloutSuperseded})
@@ -166,6 +167,9 @@ func TestApprovals(t *testing.T) {
 		"of another name":  {reason: "another rollout", approvals: []Approval{{Name: "a", Plan: plan}}, change: func(in *Input) { in.Rollout = "other" }},
 		"another revision": {reason: "other bytes", approvals: []Approval{{Name: "a", Plan: plan}}, change: func(in *Input) { in.Update.Digest = "sha256:r3" }},
 		"another current":  {reason: "another transition", approvals: []Approval{{Name: "a", Plan: plan}}, change: func(in *Input) { in.Current.Digest = "sha256:r0" }},
+		"consumed":         {reason: "its run was lost with the status", approvals: []Approval{{Name: "a", Plan: plan, Consumed: true}}},
+		"consumed by it":   {reason: "the wave goes on", approvals: []Approval{{Name: "a", Plan: plan, Consumed: true}}, change: beganBefore, starts: true},
+		"consumed, other":  {reason: "another one was used", approvals: []Approval{{Name: "b", Plan: plan, Consumed: true}}, change: beganBefore},
 		"of its end":       {reason: "an approval of the end is none of the beginning", approvals: []Approval{{Name: "a", Plan: planOf(base(), 0, afterWave)}}},
 		"of another wave":  {reason: "each wave has its own", approvals: []Approval{{Name: "a", Plan: planOf(base(), 1, beforeWave)}}},
 	} {
@@ -179,7 +183,11 @@ func TestApprovals(t *testing.T) {
 			if starts := len(out.Starts) > 0; starts != tc.starts || out.Denied != tc.denied || !starts && out.Why != v1alpha1.ReasonApprovalPending {
 				t.Errorf("%s: %d starts, denied %t, %s", tc.reason, len(out.Starts), out.Denied, out.Why)
 			}
-			if want := planOf(in, 0, beforeWave); out.Waves[0].Plan != want {
+			want := planOf(in, 0, beforeWave)
+			if tc.starts {
+				want = planOf(in, 0, afterWave) // the next one
+			}
+			if out.Waves[0].Plan != want {
 				t.Errorf("status.waves shows the plan %s, want %s", out.Waves[0].Plan, want)
 			}
 		})
@@ -187,7 +195,7 @@ func TestApprovals(t *testing.T) {
 }
 
 func beganBefore(in *Input) {
-	in.Waves = []v1alpha1.RolloutWaveStatus{{Name: in.Strategy.Waves[0].Name, StartTime: &metav1.Time{Time: testStart.Add(-time.Hour)}}}
+	in.Waves = []v1alpha1.RolloutWaveStatus{{Name: in.Strategy.Waves[0].Name, StartTime: &metav1.Time{Time: testStart.Add(-time.Hour)}, Approval: "a"}}
 }
 
 // TestDigestIsForever keeps the digests that approvals name.

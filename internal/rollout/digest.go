@@ -37,6 +37,13 @@ func (p wavePlan) digest() string {
 	return digest
 }
 
+// WavePlan is the digest that a BundleApproval of a wave has to name, to start its clusters (BeforeWave) or to complete it
+// (AfterWave). update and current are digests of revisions; current is empty if there is none. run is status.run of the run.
+func WavePlan(namespace, rollout, wave string, when v1alpha1.WaveApproval, update, current string, run int64) string {
+	plan := wavePlan{Namespace: namespace, Rollout: rollout, Wave: wave, When: string(when), Revision: update, Current: current, Run: run}
+	return plan.digest()
+}
+
 // RemovalPlan is the digest that a BundleApproval of a removal has to name: it is for these clusters and no other.
 func RemovalPlan(namespace, rollout string, clusters []string) string {
 	names := slices.Sorted(slices.Values(clusters))

@@ -98,7 +98,7 @@ func (d *decider) afterSuccess(wave int) string {
 		d.wake(soaked)
 		return v1alpha1.ReasonSoaking
 	}
-	if rules.needsApprovalAfter() && !d.approved(wave, afterWave, d.in.Now) {
+	if rules.needsApprovalAfter() && !d.isCurrent() && !d.approved(wave, afterWave, d.in.Now) {
 		return v1alpha1.ReasonApprovalPending
 	}
 	if !d.lookedAgain(wave, soaked) {
@@ -144,15 +144,8 @@ func (d *decider) gatesOfOpenWave() string {
 
 // gates is what keeps clusters of a wave from getting the update revision; empty if nothing.
 func (d *decider) gates(wave int) string {
-	status := &d.out.Waves[wave]
-	if d.in.Strategy.Waves[wave].needsApprovalBefore() && !d.isCurrent() {
-		valid := d.in.Now
-		if status.StartTime != nil {
-			valid = status.StartTime.Time
-		}
-		if !d.approved(wave, beforeWave, valid) {
-			return v1alpha1.ReasonApprovalPending
-		}
+	if d.in.Strategy.Waves[wave].needsApprovalBefore() && !d.isCurrent() && !d.approvedBefore(wave) {
+		return v1alpha1.ReasonApprovalPending
 	}
 	return d.windowsOf(wave)
 }
@@ -175,37 +168,63 @@ func (d *decider) isCurrent() bool {
 	return d.in.Current != nil && d.in.Current.Digest == d.in.Update.Digest
 }
 
-// approved tells whether an approval of a wave exists that was valid at a time, and no denial. It records its name, and the
-// digest that is needed.
+// approved tells whether an approval of a wave exists that was valid at a time, and no denial. It records its name.
 func (d *decider) approved(wave int, when string, valid time.Time) bool {
-	plan := wavePlan{
-		Namespace: d.in.Namespace, Rollout: d.in.Rollout, Wave: d.in.Strategy.Waves[wave].Name, When: when,
-		Revision: d.in.Update.Digest, Run: d.in.Run,
+	used := &d.out.Waves[wave].Approval
+	if when == afterWave {
+		used = &d.out.Waves[wave].EndApproval
 	}
-	if d.in.Current != nil {
-		plan.Current = d.in.Current.Digest
-	}
-	digest := plan.digest()
-	if wave == d.out.Open {
-		d.out.Waves[wave].Plan = digest
-	}
-	name, found := "", false
-	for _, approval := range d.in.Approvals {
-		if approval.Plan != digest {
-			continue
-		}
-		if approval.Denies {
+	plan := d.plan(wave, when)
+	name := ""
+	for i := range d.in.Approvals {
+		approval := &d.in.Approvals[i]
+		switch {
+		case approval.Plan != plan:
+		case approval.Denies:
 			d.out.Denied = d.out.Denied || wave == d.out.Open
 			return false
-		}
-		if approval.Expires.IsZero() || approval.Expires.After(valid) {
-			name, found = approval.Name, true
+		case approval.Consumed && approval.Name != *used:
+		case !approval.Expires.IsZero() && !approval.Expires.After(valid):
+		case name == "" || approval.Name == *used: // the first one, or that of before
+			name = approval.Name
 		}
 	}
-	if found {
-		d.out.Waves[wave].Approval = name
+	if name != "" || d.out.Waves[wave].StartTime == nil {
+		*used = name
 	}
-	return found
+	return name != ""
+}
+
+// plan is the digest that an approval of a wave has to name.
+func (d *decider) plan(wave int, when string) string {
+	current := ""
+	if d.in.Current != nil {
+		current = d.in.Current.Digest
+	}
+	return WavePlan(d.in.Namespace, d.in.Rollout, d.in.Strategy.Waves[wave].Name, v1alpha1.WaveApproval(when), d.in.Update.Digest, current, d.in.Run)
+}
+
+// nextPlan is the digest that the next approval of a wave has to name; empty when it needs none any more.
+func (d *decider) nextPlan(wave int) string {
+	rules, status := &d.in.Strategy.Waves[wave], &d.out.Waves[wave]
+	switch {
+	case status.CompletionTime != nil || d.isCurrent():
+		return ""
+	case rules.needsApprovalBefore() && !d.approvedBefore(wave):
+		return d.plan(wave, beforeWave)
+	case rules.needsApprovalAfter():
+		return d.plan(wave, afterWave)
+	}
+	return ""
+}
+
+// approvedBefore tells whether clusters of a wave may be started as far as approvals are concerned.
+func (d *decider) approvedBefore(wave int) bool {
+	valid := d.in.Now
+	if began := d.out.Waves[wave].StartTime; began != nil {
+		valid = began.Time
+	}
+	return d.approved(wave, beforeWave, valid)
 }
 
 // startForward starts clusters. It returns how many began in all, and how many of the open wave, or of late clusters when all

@@ -128,7 +128,7 @@ func (in *RemovalInput) approved(plan string) string {
 		case approval.Plan != plan:
 		case approval.Denies:
 			return ""
-		case approval.Expires.IsZero() || approval.Expires.After(in.Now):
+		case !approval.Consumed && (approval.Expires.IsZero() || approval.Expires.After(in.Now)):
 			name = approval.Name
 		}
 	}

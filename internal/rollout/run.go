@@ -21,7 +21,9 @@ type Course struct {
 	Retry bool
 	// HistoryLimit is spec.historyLimit.
 	HistoryLimit int
-	Now          metav1.Time
+	// Approvals tell who decided.
+	Approvals []Approval
+	Now       metav1.Time
 }
 
 // Steer changes the status to the revision that the rollout moves to, and tells whether it changed anything. A run of the waves
@@ -119,11 +121,23 @@ func finishRun(course Course, outcome v1alpha1.RolloutOutcome) {
 		record.Failed = status.Clusters.Failed
 	}
 	for i := range status.Waves {
-		if name := status.Waves[i].Approval; name != "" {
-			record.Approvals = append(record.Approvals, v1alpha1.RolloutApproval{Wave: status.Waves[i].Name, Name: name})
+		wave := &status.Waves[i]
+		for _, name := range []string{wave.Approval, wave.EndApproval} {
+			if name != "" {
+				record.Approvals = append(record.Approvals, v1alpha1.RolloutApproval{Wave: wave.Name, Name: name, Approver: approver(course, name)})
+			}
 		}
 	}
 	status.History = slices.DeleteFunc(status.History, func(r v1alpha1.RolloutRecord) bool { return r.Name == record.Name })
 	status.History = slices.Insert(status.History, 0, record)
 	status.History = status.History[:min(len(status.History), max(course.HistoryLimit, 1))]
+}
+
+// approver is who made the decision with a name; empty if that is not known.
+func approver(course Course, name string) string {
+	at := slices.IndexFunc(course.Approvals, func(a Approval) bool { return a.Name == name })
+	if at < 0 {
+		return ""
+	}
+	return course.Approvals[at].Approver
 }

@@ -118,6 +118,19 @@ func (s *Strategy) WaveOf(clusterLabels map[string]string) int {
 	return Excluded
 }
 
+// ApprovalOf is the name of the approval by which clusters of a wave were started; empty where it needs none, or had none.
+func (s *Strategy) ApprovalOf(wave int, status *v1alpha1.BundleRolloutStatus) string {
+	if wave < 0 || !s.Waves[wave].needsApprovalBefore() {
+		return ""
+	}
+	for i := range status.Waves {
+		if status.Waves[i].Name == s.Waves[wave].Name {
+			return status.Waves[i].Approval
+		}
+	}
+	return ""
+}
+
 // needsApprovalBefore tells whether clusters of the wave are started with an approval only.
 func (w *Wave) needsApprovalBefore() bool {
 	return w.approval == v1alpha1.WaveApprovalBefore || w.approval == v1alpha1.WaveApprovalBoth

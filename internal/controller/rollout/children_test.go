@@ -144,7 +144,6 @@ func TestRefusedChild(t *testing.T) {
 // TestUnsupported refuses what has no effect yet.
 func TestUnsupported(t *testing.T) {
 	for field, change := range map[string]func(*v1alpha1.BundleRolloutSpec){
-		"approval":        func(s *v1alpha1.BundleRolloutSpec) { s.Strategy.Waves[0].Approval = v1alpha1.WaveApprovalBefore },
 		"whenClusterGone": func(s *v1alpha1.BundleRolloutSpec) { s.Removal.WhenClusterGone = v1alpha1.GoneClusterAbandon },
 		"all clusters share": func(s *v1alpha1.BundleRolloutSpec) {
 			s.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","postBuild":{"substituteFrom":[{"kind":"ConfigMap","name":"common"}]}}`)

@@ -57,6 +57,7 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Began: r.began,
 		Strategy: s.strategy, Paused: s.object.Spec.Paused, Update: identify(update), Return: rollout.Returns(status),
 		Run: status.Run, Starts: status.Starts, Starting: status.Starting, Waves: status.Waves, Clusters: facts,
+		Approvals: s.approvals.ForDecision(),
 	}
 	if current != nil {
 		one := identify(current)
@@ -83,8 +84,8 @@ func (s *state) course() rollout.Course {
 		limit = *s.object.Spec.HistoryLimit
 	}
 	return rollout.Course{
-		HistoryLimit: int(limit),
-		Status:       &s.object.Status, Wanted: s.wanted, Finish: s.object.Spec.Strategy.OnNewRevision == v1alpha1.NewRevisionFinish,
+		HistoryLimit: int(limit), Approvals: s.approvals.ForDecision(),
+		Status: &s.object.Status, Wanted: s.wanted, Finish: s.object.Spec.Strategy.OnNewRevision == v1alpha1.NewRevisionFinish,
 		Retry: s.object.Status.ObservedGeneration != s.object.Generation || requested != "" && requested != s.object.Status.LastHandledReconcileAt,
 		Now:   metav1.NewTime(s.now),
 	}
@@ -130,6 +131,7 @@ func (r *Reconciler) decideRemoval(s *state) error {
 	decided, err := rollout.DecideRemoval(&rollout.RemovalInput{
 		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Strategy: s.strategy, Removal: &s.object.Spec.Removal,
 		Known: s.unlisted == nil, Selected: len(s.clusters), Leavers: leavers, Status: status.Removal,
+		Approvals: s.approvals.ForDecision(),
 	})
 	if err != nil {
 		return &failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
@@ -147,11 +149,16 @@ func (s *state) leavers() []rollout.Leaver {
 	var leavers []rollout.Leaver
 	for name, child := range s.children {
 		if _, selected := s.clusters[name]; !selected {
-			leavers = append(leavers, rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero()})
+			leavers = append(leavers, rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Released: released(child)})
 		}
 	}
 	slices.SortFunc(leavers, func(a, b rollout.Leaver) int { return cmp.Compare(a.Name, b.Name) })
 	return leavers
+}
+
+// released tells whether an approval permits to remove a cluster, whatever the limit.
+func released(child *v1alpha1.BundleDeployment) bool {
+	return child.Annotations[v1alpha1.RolloutReleasedAnnotation] != ""
 }
 
 // record writes the status before anything is carried out. Where it was changed by another process meanwhile, nothing is.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/figures"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 )
@@ -91,6 +92,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		For(&v1alpha1.BundleRollout{}, builder.WithPredicates(changed)).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceChanged())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(rolloutOf)).
+		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(approval.Wake)).
 		WatchesRawSource(r.turns.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
 		Complete(r)

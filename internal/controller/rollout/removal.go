@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -22,12 +23,51 @@ import (
 
 // removeLeavers removes the clusters that were decided on and recorded.
 func (r *Reconciler) removeLeavers(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if err := r.release(ctx, s); err != nil {
+		return pipeline.Stop, err
+	}
 	for _, name := range s.removal.Remove {
 		if err := r.removeChild(ctx, s.children[name], s.object.Spec.Removal.Policy); err != nil {
 			return pipeline.Stop, err
 		}
 	}
 	return pipeline.Continue, nil
+}
+
+// release notes at the BundleDeployments of approved removals which plan was approved, before any of them is removed: the approval
+// stays one of exactly these clusters. One that is selected again does not keep it.
+func (r *Reconciler) release(ctx context.Context, s *state) error {
+	for _, name := range s.removal.Release {
+		if err := r.annotateReleased(ctx, s.children[name], s.object.Status.Removal.Plan); err != nil {
+			return err
+		}
+	}
+	if len(s.removal.Release) > 0 {
+		s.again = time.Second
+	}
+	for name, child := range s.children {
+		if _, selected := s.clusters[name]; selected && released(child) {
+			if err := r.annotateReleased(ctx, child, ""); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := r.consume(ctx, s)
+	return err
+}
+
+// annotateReleased sets the plan of a removal that a BundleDeployment is part of, or removes it.
+func (r *Reconciler) annotateReleased(ctx context.Context, child *v1alpha1.BundleDeployment, plan string) error {
+	before := child.DeepCopy()
+	if plan == "" {
+		delete(child.Annotations, v1alpha1.RolloutReleasedAnnotation)
+	} else {
+		metav1.SetMetaDataAnnotation(&child.ObjectMeta, v1alpha1.RolloutReleasedAnnotation, plan)
+	}
+	if err := r.Client.Patch(ctx, child, client.MergeFrom(before), client.FieldOwner(FieldManager)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("noting the approved removal at bundledeployment %s: %w", client.ObjectKeyFromObject(child), err)
+	}
+	return nil
 }
 
 // removeChild deletes a BundleDeployment; with the policy Orphan its objects stay.

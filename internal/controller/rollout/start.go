@@ -32,7 +32,7 @@ func (r *Reconciler) finishStarts(ctx context.Context, s *state) (pipeline.Outco
 	if s.object.Spec.Paused {
 		return pipeline.Continue, nil
 	}
-	return pipeline.Continue, r.carryOut(ctx, s, slices.Clone(s.object.Status.Starting))
+	return pipeline.Continue, r.carryOut(ctx, s, s.withoutWithdrawn(s.object.Status.Starting))
 }
 
 // start carries out the starts that were just recorded.

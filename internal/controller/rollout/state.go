@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -36,9 +37,11 @@ type state struct {
 	unlisted error
 	// children are the BundleDeployments of the rollout, by the name of their cluster.
 	children map[string]*v1alpha1.BundleDeployment
-	input    rollout.Input
-	decision *rollout.Decision
-	removal  rollout.RemovalDecision
+	// approvals are the decisions of users about the rollout.
+	approvals approval.Decisions
+	input     rollout.Input
+	decision  *rollout.Decision
+	removal   rollout.RemovalDecision
 	// again is when to reconcile again without an event; 0 if only the interval matters.
 	again time.Duration
 	// gone tells that the rollout does not exist any more.

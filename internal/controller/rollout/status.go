@@ -72,6 +72,7 @@ func (s *state) report() {
 	s.reportFacts()
 	s.reportHealth()
 	s.reportRemoval()
+	s.reportApproval()
 	why, message := s.decision.Why, s.message()
 	rolledOut := metav1.ConditionFalse
 	if why == v1alpha1.ReasonComplete {
@@ -82,6 +83,8 @@ func (s *state) report() {
 	switch {
 	case s.invalidChild() != "" && status.Clusters.Updating == 0:
 		pipeline.SetStalled(s.object, v1alpha1.ReasonInvalidChild, s.invalidChild())
+	case why == v1alpha1.ReasonApprovalPending && s.decision.Denied:
+		pipeline.SetStalled(s.object, v1alpha1.ReasonApprovalDenied, message)
 	case slices.Contains(standstills, why):
 		pipeline.SetStalled(s.object, why, message)
 	case why == v1alpha1.ReasonComplete:
@@ -125,10 +128,39 @@ func (s *state) reportHealth() {
 func (s *state) reportRemoval() {
 	if status := s.object.Status.Removal; s.removal.Held && status != nil {
 		pipeline.SetCondition(s.object, v1alpha1.RemovalHeldCondition, metav1.ConditionTrue, v1alpha1.ReasonHeld, fmt.Sprintf(
-			"%s no longer selected, and spec.removal.limit does not allow to remove so many within an hour: select them again, or raise the limit", plural.Are(int(status.Held), "cluster")))
+			"%s no longer selected, and spec.removal.limit does not allow to remove so many within an hour: select them again, raise the limit, or approve the plan %s", plural.Are(int(status.Held), "cluster"), status.Plan))
 		return
 	}
 	conditions.Delete(s.object, v1alpha1.RemovalHeldCondition)
+}
+
+// reportApproval sets ApprovalPending.
+func (s *state) reportApproval() {
+	if s.decision.Why != v1alpha1.ReasonApprovalPending {
+		conditions.Delete(s.object, v1alpha1.ApprovalPendingCondition)
+		return
+	}
+	reason := v1alpha1.ReasonApprovalRequired
+	if s.decision.Denied {
+		reason = v1alpha1.ReasonApprovalDenied
+	}
+	pipeline.SetCondition(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, s.approvalMessage())
+}
+
+// approvalMessage says which approval the open wave waits for.
+func (s *state) approvalMessage() string {
+	if s.decision.Open >= len(s.decision.Waves) {
+		return "clusters of complete waves wait for an approval"
+	}
+	wave := &s.decision.Waves[s.decision.Open]
+	what := "to start its clusters"
+	if wave.SuccessTime != nil {
+		what = "to complete it"
+	}
+	if s.decision.Denied {
+		return fmt.Sprintf("the plan %s of wave %s is denied: publish another revision, or delete the BundleApproval that denies it", wave.Plan, wave.Name)
+	}
+	return fmt.Sprintf("wave %s waits for an approval %s: create a BundleApproval with rollout %s and plan %s", wave.Name, what, s.object.Name, wave.Plan)
 }
 
 // message says what the rollout does or waits for.
@@ -144,6 +176,9 @@ func (s *state) message() string {
 	}
 	if say := sayings[s.decision.Why]; say != "" {
 		parts = append(parts, say)
+	}
+	if s.decision.Why == v1alpha1.ReasonApprovalPending {
+		parts = append(parts, s.approvalMessage())
 	}
 	if !s.decision.Until.IsZero() {
 		parts = append(parts, "until "+s.decision.Until.UTC().Format(time.RFC3339))

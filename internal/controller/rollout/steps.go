@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/announce"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -24,10 +25,12 @@ func (r *Reconciler) steps() []pipeline.Step[*state] {
 		{Name: "pin", Run: r.pinRevision},
 		{Name: "clusters", Run: r.listClusters},
 		{Name: "observe", Run: r.observe},
+		{Name: "approvals", Run: r.readApprovals},
 		{Name: "heal", Run: r.heal},
 		{Name: "finish", Run: r.finishStarts},
 		{Name: "decide", Run: r.decide},
 		{Name: "record", Run: r.record},
+		{Name: "consume", Run: r.consumeApprovals},
 		{Name: "start", Run: r.start},
 		{Name: "look", Run: r.look},
 		{Name: "remove", Run: r.removeLeavers},
@@ -57,12 +60,6 @@ func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, erro
 // taken for one that protects.
 func unsupported(spec *v1alpha1.BundleRolloutSpec) error {
 	var problems []error
-	for i := range spec.Strategy.Waves {
-		wave := &spec.Strategy.Waves[i]
-		if wave.Approval != "" && wave.Approval != v1alpha1.WaveApprovalNone {
-			problems = append(problems, stalledBy("", "spec.strategy.waves[%d].approval: approvals of waves are not supported yet: remove it, or set approval in spec.template.spec", i))
-		}
-	}
 	for _, input := range revision.SharedInputs(spec) {
 		problems = append(problems, stalledBy("", "spec.template.spec reads %s %s, which all clusters share: a change of it would not go through the waves; "+
 			"put its content into the spec, or $(cluster) or another variable into its name", input.Kind, input.Name))
@@ -102,7 +99,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) error {
 	if err := r.writer.Write(ctx, s.stored, s.object); err != nil {
 		return err
 	}
-	r.tell(s, s.stored)
+	announce.Changes(r.Events, s.stored, s.object)
 	s.stored = s.object.DeepCopy()
 	return nil
 }

@@ -152,6 +152,7 @@ func expired(one *v1alpha1.BundleApproval, now time.Time) bool {
 
 // ended is when a decision ended; zero while it has not, or has to be kept. The first line that holds decides.
 //
+//	it is about a rollout, which may still need it           keep
 //	another instance reconciles the deployment               keep
 //	the status of the deployment refers to it                keep
 //	it was used                                              then
@@ -159,6 +160,9 @@ func expired(one *v1alpha1.BundleApproval, now time.Time) bool {
 //	it denies, and another plan was executed since           then, unless an approval of the denied plan would become valid
 //	else                                                     keep
 func (c *Collector) ended(ctx context.Context, one *v1alpha1.BundleApproval, valid map[planOf]bool, now time.Time) (time.Time, error) {
+	if one.Spec.Deployment == "" {
+		return time.Time{}, nil
+	}
 	d := new(v1alpha1.BundleDeployment)
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: one.Namespace, Name: one.Spec.Deployment}, d)
 	switch {

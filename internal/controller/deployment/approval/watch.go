@@ -19,7 +19,7 @@ import (
 // selectable field in the API server.
 func Index(mgr ctrl.Manager) error {
 	return mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.BundleApproval{}, decisionField, func(object client.Object) []string {
-		if decision, ok := object.(*v1alpha1.BundleApproval); ok {
+		if decision, ok := object.(*v1alpha1.BundleApproval); ok && decision.Spec.Deployment != "" { // else it is about a rollout
 			return []string{decision.Spec.Deployment}
 		}
 		return nil
@@ -29,8 +29,8 @@ func Index(mgr ctrl.Manager) error {
 // Wake is the deployment that a decision is about.
 func Wake(_ context.Context, object client.Object) []reconcile.Request {
 	decision, ok := object.(*v1alpha1.BundleApproval)
-	if !ok {
-		return nil
+	if !ok || decision.Spec.Deployment == "" {
+		return nil // those of rollouts are read by the rollout controller
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: decision.Namespace, Name: decision.Spec.Deployment}}}
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+// Package announce records what changed in the status of a rollout as events.
+package announce
 
 import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -23,17 +25,26 @@ const (
 	eventRollbackStarted   = "RollbackStarted"
 	eventRolledBack        = "RolledBack"
 	eventRemovalHeld       = "RemovalHeld"
+	eventApprovalUsed      = "ApprovalUsed"
 )
 
-// tell records what a written status changed as events of the rollout, never one of each cluster: of a status that lists at most ten
-// clusters that failed, at most ten events follow.
-func (r *Reconciler) tell(s *state, before *v1alpha1.BundleRollout) {
-	if r.Events == nil || s.object.Status.UpdateRevision == nil {
+// ApprovalUsed records that something began because of an approval.
+func ApprovalUsed(recorder events.EventRecorder, object *v1alpha1.BundleRollout, name, what string) {
+	if recorder == nil {
 		return
 	}
-	was, is := &before.Status, &s.object.Status
+	recorder.Eventf(object, nil, corev1.EventTypeNormal, eventApprovalUsed, eventApprovalUsed, "bundleapproval %s was used %s", name, what)
+}
+
+// Changes records what a written status changed as events of the rollout, never one of each cluster: of a status that lists at most
+// ten clusters that failed, at most ten events follow.
+func Changes(recorder events.EventRecorder, before, object *v1alpha1.BundleRollout) {
+	if recorder == nil || object.Status.UpdateRevision == nil {
+		return
+	}
+	was, is := &before.Status, &object.Status
 	say := func(kind, reason, format string, args ...any) {
-		r.Events.Eventf(s.object, nil, kind, reason, reason, "%s", fmt.Sprintf(format, args...))
+		recorder.Eventf(object, nil, kind, reason, reason, "%s", fmt.Sprintf(format, args...))
 	}
 	name := is.UpdateRevision.Name
 	if was.Run != is.Run {

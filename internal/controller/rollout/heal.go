@@ -4,7 +4,6 @@ package rollout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,7 +47,7 @@ func (r *Reconciler) healOne(ctx context.Context, s *state, child *v1alpha1.Bund
 	if err != nil || hash != child.Annotations[v1alpha1.RolloutSpecAnnotation] {
 		return nil //nolint:nilerr // it is pending work
 	}
-	intact := func(live *v1alpha1.BundleDeployment) bool { return live == nil || hasAll(live, wanted) }
+	intact := func(live *v1alpha1.BundleDeployment) bool { return live == nil || wanted.IsIn(live) }
 	if intact(child) {
 		return nil
 	}
@@ -68,53 +67,4 @@ func rolloutAnnotations(child *v1alpha1.BundleDeployment) map[string]string {
 		own[key] = child.Annotations[key]
 	}
 	return own
-}
-
-// hasAll tells whether a BundleDeployment has all that was rendered.
-func hasAll(live *v1alpha1.BundleDeployment, wanted *revision.Child) bool {
-	for key, value := range wanted.Labels {
-		if live.Labels[key] != value {
-			return false
-		}
-	}
-	for key, value := range wanted.Annotations {
-		if live.Annotations[key] != value {
-			return false
-		}
-	}
-	return contains(plain(live.Spec), plain(wanted.Spec))
-}
-
-// plain is a spec as maps, lists and values.
-func plain(spec v1alpha1.BundleDeploymentSpec) any {
-	text, err := json.Marshal(spec)
-	if err != nil {
-		return nil // a spec is always JSON
-	}
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		return nil
-	}
-	return value
-}
-
-// contains tells whether a value has all fields of another. Lists have to be as long.
-func contains(value, part any) bool {
-	switch wanted := part.(type) {
-	case map[string]any:
-		has, isMap := value.(map[string]any)
-		if !isMap {
-			return false
-		}
-		for key, one := range wanted {
-			if !contains(has[key], one) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		has, isList := value.([]any)
-		return isList && slices.EqualFunc(has, wanted, contains)
-	}
-	return value == part
 }

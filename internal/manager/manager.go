@@ -63,7 +63,7 @@ type Options struct {
 	Version string
 	// Shard selects the objects that this process reconciles: all of them by default.
 	Shard shard.Shard
-	// Lean drops the inventories of deployments from the cache, for processes that never read them.
+	// Lean drops the inventories of deployments from the cache, but for their cluster, for processes that never read them.
 	Lean bool
 
 	selector     string
@@ -268,10 +268,18 @@ func (o Options) trim(object any) (any, error) {
 	if d, ok := object.(*v1alpha1.BundleDeployment); ok {
 		d.ManagedFields = nil
 		if o.Lean || !o.Shard.Owns(d) {
-			d.Status.Inventory = nil
+			d.Status.Inventory = identity(d.Status.Inventory)
 		}
 	}
 	return object, nil
+}
+
+// identity is what tells which cluster holds the objects of an inventory.
+func identity(of *v1alpha1.Inventory) *v1alpha1.Inventory {
+	if of == nil || of.Target == "" {
+		return nil
+	}
+	return &v1alpha1.Inventory{Target: of.Target}
 }
 
 // notifier is a manager with a recorder that also posts events.

@@ -182,7 +182,10 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 	switch {
 	case recorded > 0 && (c == nil || recorded > c.Start):
 		return observed{state: Starting, inFlight: true}
-	case c.isHeld(), f.Duplicate:
+	case f.Duplicate:
+		seen.state = Held
+		seen.reason = v1alpha1.ReasonDuplicateCluster
+	case c.isHeld():
 		seen.state = Held
 	case d.unreachable(f, &seen):
 		seen.state = Unreachable

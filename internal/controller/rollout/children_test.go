@@ -145,9 +145,6 @@ func TestRefusedChild(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	for field, change := range map[string]func(*v1alpha1.BundleRolloutSpec){
 		"whenClusterGone": func(s *v1alpha1.BundleRolloutSpec) { s.Removal.WhenClusterGone = v1alpha1.GoneClusterAbandon },
-		"all clusters share": func(s *v1alpha1.BundleRolloutSpec) {
-			s.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","postBuild":{"substituteFrom":[{"kind":"ConfigMap","name":"common"}]}}`)
-		},
 	} {
 		t.Run(field, func(t *testing.T) {
 			r := newRig(t)

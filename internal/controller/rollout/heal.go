@@ -44,20 +44,28 @@ func (r *Reconciler) healOne(ctx context.Context, s *state, child *v1alpha1.Bund
 		return err
 	}
 	wanted, hash, err := from.render(cluster)
-	if err != nil || hash != child.Annotations[v1alpha1.RolloutSpecAnnotation] {
+	known := child.Annotations[v1alpha1.RolloutSpecAnnotation]
+	if err != nil || hash != known && !sameSpec(known, wanted, child) {
 		return nil //nolint:nilerr // it is pending work
 	}
 	intact := func(live *v1alpha1.BundleDeployment) bool { return live == nil || wanted.IsIn(live) }
-	if intact(child) {
+	if hash == known && intact(child) {
 		return nil
 	}
 	wanted.Annotations = withAnnotations(wanted.Annotations, rolloutAnnotations(child))
+	wanted.Annotations[v1alpha1.RolloutSpecAnnotation] = hash
 	if err := r.apply(ctx, s, cluster.Name, wanted, func(live *v1alpha1.BundleDeployment) bool {
 		return intact(live) || !maps.Equal(rolloutAnnotations(live), rolloutAnnotations(child)) // it was started meanwhile
 	}); err != nil {
 		return fmt.Errorf("writing bundledeployment %s back, which was changed: %w", client.ObjectKeyFromObject(child), err)
 	}
 	return nil
+}
+
+// sameSpec tells whether a BundleDeployment has what is rendered for it, though its hash has another form: another version of Satchel
+// wrote it. It is written again with the hash of the present form, and not started.
+func sameSpec(hash string, rendered *revision.Child, child *v1alpha1.BundleDeployment) bool {
+	return !revision.SameForm(hash) && rendered.IsIn(child)
 }
 
 // rolloutAnnotations are those that a start wrote.

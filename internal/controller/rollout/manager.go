@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/figures"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/trigger"
 )
 
 // FieldManager owns the BundleDeployments, revisions and statuses that this controller writes.
@@ -90,8 +90,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, pipeline.StatusLost())
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleRollout{}, builder.WithPredicates(changed)).
-		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(sourceChanged())).
-		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(rolloutOf)).
+		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(trigger.Sources{Client: r.Client}.Users), builder.WithPredicates(trigger.SourceChanged())).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(trigger.Owner)).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(approval.Wake)).
 		WatchesRawSource(r.turns.Source()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
@@ -186,29 +186,4 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.backoff.Forget(key)
 	r.memory.forget(key)
 	r.Metrics.Forget(v1alpha1.BundleRolloutKind, key)
-}
-
-// rolloutOf is the rollout that a BundleDeployment belongs to.
-func rolloutOf(_ context.Context, object client.Object) []reconcile.Request {
-	name := object.GetLabels()[v1alpha1.RolloutLabel]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
-}
-
-// usersOf are the rollouts of a BundleSource: those that follow it, and the one that pinned it.
-func (r *Reconciler) usersOf(ctx context.Context, object client.Object) []reconcile.Request {
-	requests := rolloutOf(ctx, object)
-	var all v1alpha1.BundleRolloutList
-	if err := r.Client.List(ctx, &all, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "rollouts of a source are looked at again at their interval", "source", object.GetName())
-		return requests
-	}
-	for i := range all.Items {
-		if all.Items[i].Spec.SourceRef.Name == object.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
-		}
-	}
-	return requests
 }

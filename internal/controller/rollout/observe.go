@@ -80,6 +80,7 @@ func (r *Reconciler) readChildren(ctx context.Context, s *state) error {
 // facts are all that is known of the clusters.
 func (r *Reconciler) facts(ctx context.Context, s *state, update, current *storedRevision) ([]rollout.Fact, error) {
 	facts := make([]rollout.Fact, 0, len(s.clusters))
+	s.duplicates = rollout.Duplicates(s.targets())
 	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
 		cluster := s.clusters[name]
 		fact := rollout.Fact{Name: name, Wave: s.strategy.WaveOf(cluster.Labels)}
@@ -116,6 +117,8 @@ func (r *Reconciler) addChild(ctx context.Context, s *state, fact *rollout.Fact)
 		return err
 	}
 	fact.Child = rollout.ChildOf(child)
+	fact.Duplicate = s.duplicates[fact.Name]
+	s.readHash(fact, child)
 	if !fact.Child.Unreachable() {
 		return nil
 	}
@@ -124,6 +127,30 @@ func (r *Reconciler) addChild(ctx context.Context, s *state, fact *rollout.Fact)
 	}
 	fact.UnreachableSince = s.memory.unreachable[fact.Name]
 	return nil
+}
+
+// readHash reads the hash of a spec that another version of Satchel wrote in another form as the present one, if nothing but the form
+// differs: such a cluster is not started.
+func (s *state) readHash(fact *rollout.Fact, child *v1alpha1.BundleDeployment) {
+	from := s.revisions[fact.Child.Revision]
+	if from == nil || revision.SameForm(fact.Child.SpecHash) {
+		return
+	}
+	cluster := s.clusters[fact.Name]
+	if rendered, hash, err := from.render(&cluster); err == nil && sameSpec(fact.Child.SpecHash, rendered, child) {
+		fact.Child.SpecHash = hash
+	}
+}
+
+// targets are the identities of the remote clusters, by their names, as far as they are known.
+func (s *state) targets() map[string]string {
+	found := map[string]string{}
+	for name, child := range s.children {
+		if _, selected := s.clusters[name]; selected && child.Spec.KubeConfig != nil && child.Status.Inventory != nil {
+			found[name] = child.Status.Inventory.Target
+		}
+	}
+	return found
 }
 
 // foreign says that the name of a BundleDeployment is taken by one that the rollout did not create; empty if not.

@@ -5,11 +5,10 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,8 +16,8 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/collect"
 	"github.com/satchel-dev/satchel/internal/rollout"
-	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
 // removeLeavers removes the clusters that were decided on and recorded.
@@ -41,8 +40,6 @@ func (r *Reconciler) release(ctx context.Context, s *state) error {
 		if err := r.annotateReleased(ctx, s.children[name], s.object.Status.Removal.Plan); err != nil {
 			return err
 		}
-	}
-	if len(s.removal.Release) > 0 {
 		s.again = time.Second
 	}
 	for name, child := range s.children {
@@ -157,68 +154,23 @@ func (r *Reconciler) collect(ctx context.Context, s *state) (pipeline.Outcome, e
 		return pipeline.Continue, nil
 	}
 	s.memory.collected = s.now
-	used := s.used()
+	names := slices.Collect(maps.Keys(s.revisions)) // one that is being fetched, for instance
+	if s.wanted != nil {
+		names = append(names, s.wanted.Name)
+	}
+	used := collect.Used(s.object, names, s.children)
 	return pipeline.Continue, r.removeRevisions(ctx, s, func(object string) bool { return used[object] })
 }
 
-// used are the names of the objects of revisions in use: those of the status, of recorded starts, and what BundleDeployments run, or
-// may go back to.
-func (s *state) used() map[string]bool {
-	names := map[string]bool{}
-	keep := func(name string) { names[revision.SourceName(s.object.Name, name)] = true }
-	status := &s.object.Status
-	for _, one := range []*v1alpha1.RolloutRevision{status.UpdateRevision, status.CurrentRevision, s.wanted} {
-		if one != nil {
-			keep(one.Name)
-		}
-	}
-	for name := range s.revisions { // one that is being fetched, for instance
-		keep(name)
-	}
-	for _, record := range status.History {
-		keep(record.Name)
-	}
-	for _, entry := range status.Starting {
-		keep(entry.Revision)
-	}
-	for _, child := range s.children {
-		keep(child.Annotations[v1alpha1.RolloutRevisionAnnotation])
-		if child.Spec.SourceRef != nil {
-			names[child.Spec.SourceRef.Name] = true
-		}
-		if kept := child.Status.LastHealthyArtifact; kept != nil {
-			names[kept.Source[strings.LastIndexByte(kept.Source, '/')+1:]] = true
-		}
-	}
-	return names
-}
-
-// removeRevisions deletes the stored revisions and pinned sources that are not in use.
+// removeRevisions deletes the stored revisions, pinned sources and copies of inputs that are not in use.
 func (r *Reconciler) removeRevisions(ctx context.Context, s *state, used func(object string) bool) error {
-	of := []client.ListOption{client.InNamespace(s.object.Namespace), client.MatchingLabels{v1alpha1.RolloutLabel: s.object.Name}}
-	var sources v1alpha1.BundleSourceList
-	var kept appsv1.ControllerRevisionList
-	if err := r.APIReader.List(ctx, &sources, of...); err != nil {
-		return fmt.Errorf("listing the bundlesources of bundlerollout %s: %w", s.key(), err)
+	keeper, err := r.inputs(s)
+	if err != nil {
+		keeper.Account.ServiceAccount = "" // copies stay: an invalid template does not keep a rollout from being deleted
 	}
-	if err := r.APIReader.List(ctx, &kept, of...); err != nil {
-		return fmt.Errorf("listing the controllerrevisions of bundlerollout %s: %w", s.key(), err)
+	removed, err := collect.Revisions{Client: r.Client, Live: r.APIReader, Inputs: keeper}.Remove(ctx, s.key(), used)
+	for _, name := range removed {
+		delete(s.memory.data, name)
 	}
-	var objects []client.Object
-	for i := range sources.Items {
-		objects = append(objects, &sources.Items[i])
-	}
-	for i := range kept.Items {
-		objects = append(objects, &kept.Items[i])
-	}
-	objects = slices.DeleteFunc(objects, func(o client.Object) bool {
-		return used(o.GetName()) || o.GetAnnotations()[digestAnnotation] == "" // or not one of ours
-	})
-	for _, object := range objects {
-		if err := r.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %s/%s of an unused revision: %w", object.GetNamespace(), object.GetName(), err)
-		}
-		delete(s.memory.data, revision.Name(object.GetAnnotations()[digestAnnotation]))
-	}
-	return nil
+	return err
 }

@@ -19,12 +19,10 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/pinned"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
-
-// digestAnnotation holds the whole digest of a revision, of which names hold only a part.
-const digestAnnotation = "satchel.dev/rollout-revision-digest"
 
 // storedRevision is a revision that BundleDeployments are rendered from.
 type storedRevision struct {
@@ -74,12 +72,15 @@ func (r *Reconciler) pinRevision(ctx context.Context, s *state) (pipeline.Outcom
 	if s.awaits != nil {
 		return pipeline.Continue, nil
 	}
+	if err := r.readInputs(ctx, s); err != nil || s.awaits != nil {
+		return pipeline.Continue, err
+	}
 	found, err := s.newest()
 	if err != nil {
 		return pipeline.Stop, &failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
 	}
 	if err := r.store(ctx, s, found); err != nil {
-		return pipeline.Stop, err
+		return pipeline.Stop, inputFailure(err)
 	}
 	return pipeline.Continue, r.want(ctx, s, found, displayed(s.source))
 }
@@ -143,6 +144,7 @@ func (s *state) newest() (*storedRevision, error) {
 	data := revision.Data{
 		Content: artifact.Identity(s.source.Status.Artifact.Revision), Ignore: s.source.Spec.Ignore,
 		Template: spec.Template, Variables: spec.Variables, Overrides: spec.Overrides, Sources: pinned.Sources(s.source),
+		Inputs: inputs.Frozen(s.memory.inputs.read),
 	}
 	digest, err := data.Digest()
 	if err != nil {
@@ -172,13 +174,16 @@ func (r *Reconciler) store(ctx context.Context, s *state, found *storedRevision)
 	if err != nil {
 		return err
 	}
-	if known != nil && known.Annotations[digestAnnotation] != found.digest {
+	if known != nil && known.Annotations[revision.DigestAnnotation] != found.digest {
 		return stalledBy(v1alpha1.ReasonRevisionCollision, "controllerrevision %s/%s exists, and is another revision: delete it if nothing uses it", known.Namespace, known.Name)
 	}
 	if known == nil {
 		text, err := found.data.Encode()
 		if err != nil {
 			return &failure{reason: v1alpha1.ReasonLimitExceeded, stalled: true, err: err}
+		}
+		if err := r.copyInputs(ctx, s, found); err != nil {
+			return err
 		}
 		kept := &appsv1.ControllerRevision{ObjectMeta: s.objectMeta(found), Data: runtime.RawExtension{Raw: text}, Revision: s.now.Unix()}
 		if err := r.Client.Create(ctx, kept, client.FieldOwner(FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -212,7 +217,7 @@ func (r *Reconciler) keepSource(ctx context.Context, s *state, found *storedRevi
 	if err != nil {
 		return fmt.Errorf("keeping bundlesource %s/%s for revision %s: %w", source.Namespace, source.Name, found.name, err)
 	}
-	if known.Labels[v1alpha1.RolloutLabel] != s.object.Name || known.Annotations[digestAnnotation] != found.digest || !known.Spec.Immutable {
+	if known.Labels[v1alpha1.RolloutLabel] != s.object.Name || known.Annotations[revision.DigestAnnotation] != found.digest || !known.Spec.Immutable {
 		return stalledBy(v1alpha1.ReasonRevisionCollision, "bundlesource %s/%s exists, and is not the source of revision %s: delete or rename it", known.Namespace, known.Name, found.name)
 	}
 	return nil
@@ -228,7 +233,7 @@ func (s *state) objectMeta(found *storedRevision) metav1.ObjectMeta {
 	labels[v1alpha1.RolloutLabel] = s.object.Name
 	return metav1.ObjectMeta{
 		Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, found.name), Labels: labels,
-		Annotations: map[string]string{digestAnnotation: found.digest},
+		Annotations: map[string]string{revision.DigestAnnotation: found.digest},
 	}
 }
 
@@ -260,7 +265,7 @@ func (r *Reconciler) load(ctx context.Context, s *state, name string) (*storedRe
 	if kept == nil || err != nil {
 		return nil, err
 	}
-	digest := kept.Annotations[digestAnnotation]
+	digest := kept.Annotations[revision.DigestAnnotation]
 	data, err := revision.Decode(kept.Data.Raw, digest)
 	if err == nil && revision.Name(digest) != name {
 		err = errors.New("its digest is that of another revision")

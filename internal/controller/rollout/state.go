@@ -39,9 +39,11 @@ type state struct {
 	children map[string]*v1alpha1.BundleDeployment
 	// approvals are the decisions of users about the rollout.
 	approvals approval.Decisions
-	input     rollout.Input
-	decision  *rollout.Decision
-	removal   rollout.RemovalDecision
+	// duplicates are clusters that another name stands for, too.
+	duplicates map[string]bool
+	input      rollout.Input
+	decision   *rollout.Decision
+	removal    rollout.RemovalDecision
 	// again is when to reconcile again without an event; 0 if only the interval matters.
 	again time.Duration
 	// gone tells that the rollout does not exist any more.
@@ -73,6 +75,8 @@ type memory struct {
 	clusters map[string]revision.Cluster
 	// unreachable is since when clusters could not be reached.
 	unreachable map[string]time.Time
+	// inputs are those that all clusters share.
+	inputs sharedInputs
 	// data are the revisions that were stored or loaded.
 	data map[string]keptRevision
 	// collected is when unused revisions were removed last.

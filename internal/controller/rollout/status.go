@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/announce"
 	"github.com/satchel-dev/satchel/internal/plural"
 )
 
@@ -174,8 +176,11 @@ func (s *state) message() string {
 	if status.Wave != "" {
 		parts = append(parts, "wave "+status.Wave)
 	}
-	if say := sayings[s.decision.Why]; say != "" {
+	if say := announce.Sayings[s.decision.Why]; say != "" {
 		parts = append(parts, say)
+	}
+	if len(s.duplicates) > 0 {
+		parts = append(parts, "one cluster has several names, which are held: "+strings.Join(slices.Sorted(maps.Keys(s.duplicates)), ", ")+"; select it once")
 	}
 	if s.decision.Why == v1alpha1.ReasonApprovalPending {
 		parts = append(parts, s.approvalMessage())
@@ -188,19 +193,4 @@ func (s *state) message() string {
 		parts = append(parts, fmt.Sprintf("failed: %d, such as %s (%s)", count.Failed, worst.Cluster, worst.Reason))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// sayings explain reasons.
-var sayings = map[string]string{
-	v1alpha1.ReasonSoaking:               "its clusters are updated, and are watched before the next wave begins",
-	v1alpha1.ReasonOutsideWindow:         "no cluster may be started at this time",
-	v1alpha1.ReasonPaused:                "spec.paused: no cluster is started; drift is still corrected",
-	v1alpha1.ReasonHeld:                  "clusters wait for a user: see the suspended ones, and those that wait for an approval of their own",
-	v1alpha1.ReasonNoClusterReachable:    "none of the clusters that are left can be reached",
-	v1alpha1.ReasonNoClusterSucceeded:    "no cluster was updated successfully, and no other can be started",
-	v1alpha1.ReasonMaxUnavailableReached: "too many clusters are not ready to start another one (maxUnavailable)",
-	v1alpha1.ReasonMaxFailuresExceeded:   "more clusters failed than maxFailures allows: repair them, raise it, publish another revision, or set spec.revision to the current one",
-	v1alpha1.ReasonRollingBack:           "the clusters are brought back to the current revision",
-	v1alpha1.ReasonRevisionRejected:      "it was rejected, and the clusters are back at the current revision: publish another one, change the spec, or request a reconcile to try it again",
-	v1alpha1.ReasonCatchingUp:            "clusters that joined late, or were unreachable, are updated",
 }

@@ -59,15 +59,10 @@ func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, erro
 // unsupported names what the API has and this controller does not do yet. It is refused, since a field without effect would be
 // taken for one that protects.
 func unsupported(spec *v1alpha1.BundleRolloutSpec) error {
-	var problems []error
-	for _, input := range revision.SharedInputs(spec) {
-		problems = append(problems, stalledBy("", "spec.template.spec reads %s %s, which all clusters share: a change of it would not go through the waves; "+
-			"put its content into the spec, or $(cluster) or another variable into its name", input.Kind, input.Name))
-	}
 	if spec.Removal.WhenClusterGone == v1alpha1.GoneClusterAbandon {
-		problems = append(problems, stalledBy("", "spec.removal.whenClusterGone: Abandon is not supported yet: leave it out"))
+		return errors.New("spec.removal.whenClusterGone: Abandon is not supported yet: leave it out")
 	}
-	return errors.Join(problems...)
+	return nil
 }
 
 // protect adds the finalizer.

@@ -261,7 +261,10 @@ func TestSharedInputs(t *testing.T) {
 	s.Overrides = append(s.Overrides, v1alpha1.RolloutOverride{Selector: metav1.LabelSelector{}, Patch: apiextensionsv1.JSON{
 		Raw: []byte(`{"helm":{"valuesFrom":[{"kind":"Secret","name":"shared"},{"kind":"ConfigMap","name":"edge"},{"kind":"ConfigMap","name":"$$(a)"}]}}`),
 	}})
-	want := []FrozenInput{{Kind: "Secret", Name: "shared"}, {Kind: "ConfigMap", Name: "absent"}, {Kind: "ConfigMap", Name: "all"}, {Kind: "ConfigMap", Name: "edge"}, {Kind: "ConfigMap", Name: "$$(a)"}}
+	want := []FrozenInput{
+		{Kind: "Secret", Name: "shared", Required: true}, {Kind: "ConfigMap", Name: "absent"}, {Kind: "ConfigMap", Name: "all", Required: true},
+		{Kind: "ConfigMap", Name: "edge", Required: true}, {Kind: "ConfigMap", Name: "$$(a)", Required: true},
+	}
 	if diff := cmp.Diff(want, SharedInputs(s)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -14,6 +14,9 @@ import (
 // MaxBytes bounds the data of a revision.
 const MaxBytes = 512 << 10
 
+// DigestAnnotation holds the whole digest of a revision at the objects that it is stored in: names hold only a part.
+const DigestAnnotation = "satchel.dev/rollout-revision-digest"
+
 // digitsOfName are the hexadecimal digits of a digest that name a revision.
 const digitsOfName = 10
 
@@ -40,6 +43,8 @@ type FrozenInput struct {
 	Name string `json:"name"`
 	// Digest of its content; empty if it did not exist, which only an optional one may.
 	Digest string `json:"digest,omitempty"`
+	// Required tells that the template, or an override, does not let it be missing. It is no part of the revision.
+	Required bool `json:"-"`
 }
 
 // Digest identifies the revision: see Name.

@@ -80,10 +80,14 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 // a revision has copies of these. The digests are empty.
 func SharedInputs(spec *v1alpha1.BundleRolloutSpec) []FrozenInput {
 	var found []FrozenInput
-	add := func(kind, name string) {
-		input := FrozenInput{Kind: kind, Name: name}
-		if name != "" && !hasVariable(name) && !slices.Contains(found, input) {
+	add := func(input FrozenInput) {
+		at := slices.IndexFunc(found, func(known FrozenInput) bool { return known.Kind == input.Kind && known.Name == input.Name })
+		switch {
+		case input.Name == "" || hasVariable(input.Name):
+		case at < 0:
 			found = append(found, input)
+		default:
+			found[at].Required = found[at].Required || input.Required
 		}
 	}
 	texts := [][]byte{spec.Template.Spec.Raw}
@@ -95,8 +99,8 @@ func SharedInputs(spec *v1alpha1.BundleRolloutSpec) []FrozenInput {
 		if err := json.Unmarshal(text, &read); err != nil {
 			continue // CheckTemplate reports it
 		}
-		for _, kind := range inputsOf(&read) {
-			add(kind.Kind, kind.Name)
+		for _, input := range inputsOf(&read) {
+			add(input)
 		}
 	}
 	return found
@@ -107,12 +111,14 @@ func inputsOf(spec *v1alpha1.BundleDeploymentSpec) []FrozenInput {
 	var found []FrozenInput
 	if spec.Helm != nil {
 		for i := range spec.Helm.ValuesFrom {
-			found = append(found, FrozenInput{Kind: spec.Helm.ValuesFrom[i].Kind, Name: spec.Helm.ValuesFrom[i].Name})
+			one := &spec.Helm.ValuesFrom[i]
+			found = append(found, FrozenInput{Kind: one.Kind, Name: one.Name, Required: !one.Optional})
 		}
 	}
 	if spec.PostBuild != nil {
 		for i := range spec.PostBuild.SubstituteFrom {
-			found = append(found, FrozenInput{Kind: spec.PostBuild.SubstituteFrom[i].Kind, Name: spec.PostBuild.SubstituteFrom[i].Name})
+			one := &spec.PostBuild.SubstituteFrom[i]
+			found = append(found, FrozenInput{Kind: one.Kind, Name: one.Name, Required: !one.Optional})
 		}
 	}
 	return found

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package announce records what changed in the status of a rollout as events.
+// Package announce records what changed in the status of a rollout as events, and explains reasons.
 package announce
 
 import (

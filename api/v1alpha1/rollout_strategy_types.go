@@ -279,9 +279,9 @@ type RolloutRemoval struct {
 	// +kubebuilder:default=Delete
 	Policy DeletionPolicy `json:"policy,omitempty"`
 
-	// WhenClusterGone is what happens when the Cluster, ClusterProfile or Secret of a cluster
-	// does not exist any more. Wait, the default, keeps its BundleDeployment until the objects on
-	// the cluster could be removed. Abandon deletes it without that.
+	// WhenClusterGone is what happens when the Secret with the kubeconfig of a cluster that is
+	// removed does not exist any more. Wait, the default, keeps its BundleDeployment until the
+	// objects on the cluster could be removed. Abandon deletes it without that.
 	// +optional
 	// +kubebuilder:default=Wait
 	WhenClusterGone GoneClusterAction `json:"whenClusterGone,omitempty"`

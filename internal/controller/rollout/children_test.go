@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -141,26 +142,6 @@ func TestRefusedChild(t *testing.T) {
 	r.until("v1 complete", complete("v1"))
 }
 
-// TestUnsupported refuses what has no effect yet.
-func TestUnsupported(t *testing.T) {
-	for field, change := range map[string]func(*v1alpha1.BundleRolloutSpec){
-		"whenClusterGone": func(s *v1alpha1.BundleRolloutSpec) { s.Removal.WhenClusterGone = v1alpha1.GoneClusterAbandon },
-	} {
-		t.Run(field, func(t *testing.T) {
-			r := newRig(t)
-			r.publish("v1")
-			r.create(change)
-			object := r.until("refused", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidSpec" })
-			if message := object.Status.Conditions; !strings.Contains(messageOf(object), field) {
-				t.Errorf("the message does not name %s: %v", field, message)
-			}
-			if len(r.children()) > 0 {
-				t.Error("a cluster was started")
-			}
-		})
-	}
-}
-
 func messageOf(object *v1alpha1.BundleRollout) string {
 	for _, one := range object.Status.Conditions {
 		if one.Type == "Ready" {
@@ -216,6 +197,48 @@ func TestLeave(t *testing.T) {
 	limit := intstr.FromString("100%")
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Removal.Limit = &limit })
 	r.until("they are removed", func(*v1alpha1.BundleRollout) bool { return len(r.children()) == 3 })
+}
+
+// TestAbandon leaves the objects on a cluster of which the Secret is gone, and not those on one that is only no longer selected.
+func TestAbandon(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	if err := installation.Account(t.Context(), shared.admin, r.namespace, "deployer", "cluster-admin", ""); err != nil {
+		t.Fatal(err)
+	}
+	secret := func(on string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: on, Labels: map[string]string{"fleet": "edge", "ring": "one"}}}
+	}
+	for _, on := range []string{"c1", "c2", "c3"} {
+		r.put(secret(on))
+	}
+	limit := intstr.FromString("100%")
+	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
+		spec.Clusters = []v1alpha1.RolloutClusters{{KubeConfigSecrets: &v1alpha1.KubeConfigSecretClusters{
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "edge"}},
+		}}}
+		spec.Removal = v1alpha1.RolloutRemoval{WhenClusterGone: v1alpha1.GoneClusterAbandon, Limit: &limit}
+	})
+	r.until("v1 complete", complete("v1"))
+	r.change("c1", func(d *v1alpha1.BundleDeployment) { d.Finalizers = []string{v1alpha1.Finalizer} }) // as the deployment controller has it
+	abandoned := func() string { return r.children()["c1"].Annotations[v1alpha1.AbandonAnnotation] }
+	unselected := secret("c1")
+	unselected.Labels = nil
+	r.put(unselected)
+	r.until("c1 is being deleted", func(*v1alpha1.BundleRollout) bool { return !r.children()["c1"].DeletionTimestamp.IsZero() })
+	child := r.children()["c1"]
+	before := child.DeepCopy()
+	apimeta.SetStatusCondition(&child.Status.Conditions, metav1.Condition{Type: v1alpha1.RemovalBlockedCondition, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonKubeConfigNotFound})
+	if err := shared.admin.Status().Patch(t.Context(), child, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	if r.steps(3); abandoned() != "" {
+		t.Error("a cluster that has its Secret was abandoned")
+	}
+	if err := shared.admin.Delete(t.Context(), unselected); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the removal is abandoned", func(*v1alpha1.BundleRollout) bool { return abandoned() == "now" })
 }
 
 // TestR26Delete deletes the rollout: with Orphan all stays, with Delete its BundleDeployments go in the reverse order of the waves.

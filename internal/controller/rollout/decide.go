@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/rollout"
 )
 
@@ -149,16 +150,11 @@ func (s *state) leavers() []rollout.Leaver {
 	var leavers []rollout.Leaver
 	for name, child := range s.children {
 		if _, selected := s.clusters[name]; !selected {
-			leavers = append(leavers, rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Released: released(child)})
+			leavers = append(leavers, rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Released: removal.Released(child)})
 		}
 	}
 	slices.SortFunc(leavers, func(a, b rollout.Leaver) int { return cmp.Compare(a.Name, b.Name) })
 	return leavers
-}
-
-// released tells whether an approval permits to remove a cluster, whatever the limit.
-func released(child *v1alpha1.BundleDeployment) bool {
-	return child.Annotations[v1alpha1.RolloutReleasedAnnotation] != ""
 }
 
 // record writes the status before anything is carried out. Where it was changed by another process meanwhile, nothing is.

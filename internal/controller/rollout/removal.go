@@ -4,12 +4,10 @@ package rollout
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -17,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/collect"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/rollout"
 )
 
@@ -26,25 +25,25 @@ func (r *Reconciler) removeLeavers(ctx context.Context, s *state) (pipeline.Outc
 		return pipeline.Stop, err
 	}
 	for _, name := range s.removal.Remove {
-		if err := r.removeChild(ctx, s.children[name], s.object.Spec.Removal.Policy); err != nil {
+		if err := r.removals().Delete(ctx, s.children[name], s.object.Spec.Removal.Policy); err != nil {
 			return pipeline.Stop, err
 		}
 	}
-	return pipeline.Continue, nil
+	return pipeline.Continue, r.abandonGone(ctx, s)
 }
 
 // release notes at the BundleDeployments of approved removals which plan was approved, before any of them is removed: the approval
 // stays one of exactly these clusters. One that is selected again does not keep it.
 func (r *Reconciler) release(ctx context.Context, s *state) error {
 	for _, name := range s.removal.Release {
-		if err := r.annotateReleased(ctx, s.children[name], s.object.Status.Removal.Plan); err != nil {
+		if err := r.removals().Release(ctx, s.children[name], s.object.Status.Removal.Plan); err != nil {
 			return err
 		}
 		s.again = time.Second
 	}
 	for name, child := range s.children {
-		if _, selected := s.clusters[name]; selected && released(child) {
-			if err := r.annotateReleased(ctx, child, ""); err != nil {
+		if _, selected := s.clusters[name]; selected && removal.Released(child) {
+			if err := r.removals().Release(ctx, child, ""); err != nil {
 				return err
 			}
 		}
@@ -53,34 +52,33 @@ func (r *Reconciler) release(ctx context.Context, s *state) error {
 	return err
 }
 
-// annotateReleased sets the plan of a removal that a BundleDeployment is part of, or removes it.
-func (r *Reconciler) annotateReleased(ctx context.Context, child *v1alpha1.BundleDeployment, plan string) error {
-	before := child.DeepCopy()
-	if plan == "" {
-		delete(child.Annotations, v1alpha1.RolloutReleasedAnnotation)
-	} else {
-		metav1.SetMetaDataAnnotation(&child.ObjectMeta, v1alpha1.RolloutReleasedAnnotation, plan)
+// abandonGone leaves the objects on clusters of which the Secret with the kubeconfig does not exist any more, where the rollout asks
+// for it. The removal has to wait for that Secret already, and the ServiceAccount of the template has to see that there is none.
+func (r *Reconciler) abandonGone(ctx context.Context, s *state) error {
+	if s.object.Spec.Removal.WhenClusterGone != v1alpha1.GoneClusterAbandon {
+		return nil
 	}
-	if err := r.Client.Patch(ctx, child, client.MergeFrom(before), client.FieldOwner(FieldManager)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("noting the approved removal at bundledeployment %s: %w", client.ObjectKeyFromObject(child), err)
+	account, err := accountOf(&s.object.Spec)
+	if err != nil {
+		return err
+	}
+	for _, child := range s.children {
+		if !removal.LacksCluster(child) {
+			continue
+		}
+		isGone, err := r.Clusters.SecretGone(ctx, child.Namespace, account, child.Spec.KubeConfig.SecretRef.Name)
+		if err == nil && isGone {
+			err = r.removals().Abandon(ctx, child)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// removeChild deletes a BundleDeployment; with the policy Orphan its objects stay.
-func (r *Reconciler) removeChild(ctx context.Context, child *v1alpha1.BundleDeployment, policy v1alpha1.DeletionPolicy) error {
-	if policy == v1alpha1.DeletionOrphan && child.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
-		changed := child.DeepCopy()
-		changed.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
-		if err := r.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(FieldManager)); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-	}
-	uid := child.UID
-	if err := r.Client.Delete(ctx, child, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting bundledeployment %s: %w", client.ObjectKeyFromObject(child), err)
-	}
-	return nil
+func (r *Reconciler) removals() removal.Writer {
+	return removal.Writer{Client: r.Client, Manager: FieldManager}
 }
 
 // remove ends a rollout that is being deleted. With the policy Orphan its BundleDeployments stay, and go on reconciling with the
@@ -138,7 +136,7 @@ func (r *Reconciler) removeChildren(ctx context.Context, s *state) (left int, _ 
 		return len(leavers), err
 	}
 	for _, name := range decided.Remove {
-		if err := r.removeChild(ctx, s.children[name], v1alpha1.DeletionDelete); err != nil {
+		if err := r.removals().Delete(ctx, s.children[name], v1alpha1.DeletionDelete); err != nil {
 			return len(leavers), err
 		}
 	}

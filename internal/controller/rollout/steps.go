@@ -49,20 +49,11 @@ func (r *Reconciler) removalSteps() []pipeline.Step[*state] {
 func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
 	spec := &s.object.Spec
 	strategy, err := rollout.ReadStrategy(&spec.Strategy)
-	if err := errors.Join(err, revision.CheckTemplate(spec), unsupported(spec)); err != nil {
+	if err := errors.Join(err, revision.CheckTemplate(spec)); err != nil {
 		return pipeline.Stop, &failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
 	}
 	s.strategy = strategy
 	return pipeline.Continue, nil
-}
-
-// unsupported names what the API has and this controller does not do yet. It is refused, since a field without effect would be
-// taken for one that protects.
-func unsupported(spec *v1alpha1.BundleRolloutSpec) error {
-	if spec.Removal.WhenClusterGone == v1alpha1.GoneClusterAbandon {
-		return errors.New("spec.removal.whenClusterGone: Abandon is not supported yet: leave it out")
-	}
-	return nil
 }
 
 // protect adds the finalizer.

@@ -113,6 +113,24 @@ func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alph
 	})
 }
 
+// SecretGone tells whether a Secret does not exist, as a ServiceAccount sees it that may read it.
+func (l Lister) SecretGone(ctx context.Context, namespace, account, name string) (bool, error) {
+	as := tenant.Identity{Namespace: namespace, ServiceAccount: account}
+	client, err := l.Tenants.Client(as)
+	if err != nil {
+		return false, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: err}
+	}
+	ref := tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace: namespace, Name: name}
+	_, err = client.Metadata(ctx, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil && !apierrors.IsForbidden(err):
+		return false, &Error{Reason: v1alpha1.ReasonFailed, err: fmt.Errorf("looking for secret %s/%s as serviceaccount %s: %w", namespace, name, as, err)}
+	}
+	return false, nil
+}
+
 // clusterName is what may be the value of a label, and part of the name of an object.
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program chart writes the templates of charts/satchel that have no values of their own: the objects of config/default but for
-// the controllers. `make generate` runs it from the root of the repository.
+// Program chart writes the templates of charts/satchel that have no values of their own: the objects of config/default and of
+// config/rollouts but for the controllers. `make generate` runs it from the root of the repository.
 package main
 
 import (
@@ -20,10 +20,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/install"
 )
 
-const (
-	manifests = "config/default"
-	generated = "charts/satchel/templates/generated"
-)
+const generated = "charts/satchel/templates/generated"
+
+// part is a kustomization, and the condition under which its objects are installed; empty: always.
+type part struct{ folder, condition string }
+
+var parts = []part{
+	{"config/default", ""},
+	{"config/rollouts", ".Values.rollouts.enabled"},
+}
 
 func main() {
 	if err := run(); err != nil {
@@ -33,21 +38,31 @@ func main() {
 }
 
 func run() error {
-	objects, err := kustomized(manifests)
-	if err != nil {
-		return fmt.Errorf("building %s: %w", manifests, err)
-	}
 	if err := os.RemoveAll(generated); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(generated, 0o755); err != nil {
 		return err
 	}
+	for _, p := range parts {
+		if err := p.write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the templates of a kustomization.
+func (p part) write() error {
+	objects, err := kustomized(p.folder)
+	if err != nil {
+		return fmt.Errorf("building %s: %w", p.folder, err)
+	}
 	for _, o := range objects {
 		if isHandWritten(o) {
 			continue
 		}
-		text, err := template(o)
+		text, err := p.template(o)
 		if err != nil {
 			return fmt.Errorf("writing the template of %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
@@ -80,11 +95,12 @@ func kustomized(folder string) ([]*unstructured.Unstructured, error) {
 // isHandWritten tells whether charts/satchel/templates has a template of the object that is not generated.
 func isHandWritten(o *unstructured.Unstructured) bool {
 	handWritten := []string{"Namespace", "ServiceAccount", "Deployment", "PersistentVolumeClaim", "Service"}
-	return slices.Contains(handWritten, o.GetKind()) || o.GetKind() == "Role" && o.GetName() == "satchel-leader-election"
+	electionRoles := []string{"satchel-leader-election", "satchel-rollout-leader-election"}
+	return slices.Contains(handWritten, o.GetKind()) || o.GetKind() == "Role" && slices.Contains(electionRoles, o.GetName())
 }
 
 // template is the object with the namespace of the release, under the condition of its kind.
-func template(o *unstructured.Unstructured) ([]byte, error) {
+func (p part) template(o *unstructured.Unstructured) ([]byte, error) {
 	isCRD := o.GetKind() == "CustomResourceDefinition"
 	if isCRD {
 		annotations := o.GetAnnotations()
@@ -103,8 +119,8 @@ func template(o *unstructured.Unstructured) ([]byte, error) {
 		text = strings.ReplaceAll(text, install.DefaultNamespace, `{{ include "satchel.namespace" . }}`)
 	}
 	var out bytes.Buffer
-	out.WriteString("# SPDX-License-Identifier: Apache-2.0\n# Generated from " + manifests + ": make generate.\n")
-	condition := conditionOf(o)
+	out.WriteString("# SPDX-License-Identifier: Apache-2.0\n# Generated from " + p.folder + ": make generate.\n")
+	condition := allOf(p.condition, conditionOf(o))
 	if condition != "" {
 		fmt.Fprintf(&out, "{{- if %s }}\n", condition)
 	}
@@ -115,6 +131,17 @@ func template(o *unstructured.Unstructured) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// allOf joins conditions, where they are not empty.
+func allOf(one, other string) string {
+	switch {
+	case one == "":
+		return other
+	case other == "":
+		return one
+	}
+	return fmt.Sprintf("and (%s) (%s)", one, other)
+}
+
 // conditionOf is the condition under which an object is installed; empty: always.
 func conditionOf(o *unstructured.Unstructured) string {
 	switch o.GetKind() {
@@ -123,7 +150,7 @@ func conditionOf(o *unstructured.Unstructured) string {
 	case "NetworkPolicy":
 		return ".Values.networkPolicies.enabled"
 	case "ClusterRoleBinding":
-		if name := o.GetName(); name == "satchel-impersonator" || name == "satchel-secret-reader" {
+		if name := o.GetName(); name == "satchel-impersonator" || name == "satchel-secret-reader" || name == "satchel-rollout-impersonator" {
 			return "not .Values.tenantNamespaces"
 		}
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // programs are built for every target.
-var programs = []string{"bundle-deployment-controller", "bundle-source-controller", "satchel"}
+var programs = []string{"bundle-deployment-controller", "bundle-rollout-controller", "bundle-source-controller", "satchel"}
 
 // program builds the programs for a target, packs them, and lists what is in them.
 func (r *release) program(ctx context.Context, t target) error {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -20,7 +21,7 @@ import (
 // them.
 func (r *release) images() error {
 	var contents strings.Builder
-	for _, name := range install.Controllers {
+	for _, name := range append(slices.Clone(install.Controllers), install.RolloutController) {
 		var all []v1.Image
 		for _, t := range r.targets {
 			if t.system != "linux" {

@@ -146,6 +146,7 @@ func TestPublish(t *testing.T) {
 	second := published(t, work, filepath.Join(t.TempDir(), "two"))
 	want := []string{
 		"bundle-deployment-controller_v1.2.3_linux.tar", "bundle-deployment-controller_v1.2.3_linux_amd64.tar", "bundle-deployment-controller_v1.2.3_linux_arm64.tar",
+		"bundle-rollout-controller_v1.2.3_linux.tar", "bundle-rollout-controller_v1.2.3_linux_amd64.tar", "bundle-rollout-controller_v1.2.3_linux_arm64.tar",
 		"bundle-source-controller_v1.2.3_linux.tar", "bundle-source-controller_v1.2.3_linux_amd64.tar", "bundle-source-controller_v1.2.3_linux_arm64.tar",
 		"checksums.txt", "images.txt", "install.yaml", "satchel-1.2.3.tgz",
 	}

@@ -44,7 +44,7 @@ var crds struct {
 }
 
 func crdOptions() envtest.CRDInstallOptions {
-	return envtest.CRDInstallOptions{Paths: []string{"../../config/crd/bases"}, ErrorIfPathMissing: true}
+	return envtest.CRDInstallOptions{Paths: []string{"../../config/crd/bases", "../../config/rollouts/crd"}, ErrorIfPathMissing: true}
 }
 
 func newTestCluster(t *testing.T) testCluster {

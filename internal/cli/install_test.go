@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/setup"
 	"github.com/satchel-dev/satchel/internal/install"
@@ -47,7 +48,7 @@ func bareCluster(t *testing.T) testCluster {
 		t.Fatal(err)
 	}
 	crds.installed = false
-	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals", "bundlecatalogs"} {
+	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals", "bundlecatalogs", "bundlerollouts"} {
 		c.goneFor(c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition+".satchel.dev"))
 	}
 	c.eventually("Satchel is not installed in this cluster: ", "get")
@@ -242,6 +243,41 @@ func TestUninstall(t *testing.T) {
 		t.Errorf("the cluster is not as before: -before +after:\n%s", diff)
 	}
 	c.want(c.version("v1.0.0", "uninstall", "--yes"), kit.ExitOK, "is not installed in the namespace satchel-system; nothing to do")
+}
+
+// TestInstallWithRollouts installs the optional part, and uninstalls it while there is a rollout, and its controller is away.
+func TestInstallWithRollouts(t *testing.T) {
+	c := bareCluster(t)
+	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK)
+	c.want(c.version("v1.0.0", "install", "--with", "rollouts"), kit.ExitOK, "CustomResourceDefinition bundlerollouts.satchel.dev: established",
+		"Deployment bundle-rollout-controller: 1 replica available, image registry.test/satchel/bundle-rollout-controller:v1.0.0")
+	c.want(c.version("v1.0.0", "install"), kit.ExitOK, " unchanged.") // the choice is stored
+	c.create(aRollout(func(o *v1alpha1.BundleRollout) { o.Finalizers = []string{v1alpha1.Finalizer} }))
+
+	c.want(c.version("v1.0.0", "install", "--set", "rollouts.enabled=false"), kit.ExitOK, "removed   Deployment satchel-system/bundle-rollout-controller",
+		"kept      CustomResourceDefinition bundlerollouts.satchel.dev")
+	checked := c.version("v1.0.0", "check")
+	c.want(checked, checked.code, "there is no bundle-rollout-controller in the namespace satchel-system")
+	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "40s")
+	c.want(got, kit.ExitOK, "Deleted before all others", "1 BundleRollout deleted", "Satchel is removed.")
+	for name := range c.everything() {
+		if strings.Contains(name, "rollout") {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+func TestExportWithRollouts(t *testing.T) {
+	const controller = "name: bundle-rollout-controller"
+	if got := satchel(t, "install", "--export", "--registry", testRegistry); got.code != kit.ExitOK || strings.Contains(got.out, controller) {
+		t.Errorf("rollouts are installed without being asked for: %s", got.err)
+	}
+	if got := satchel(t, "install", "--export", "--registry", testRegistry, "--with", "rollouts"); got.code != kit.ExitOK || !strings.Contains(got.out, controller) {
+		t.Errorf("rollouts are missing: %s", got.err)
+	}
+	if got := satchel(t, "install", "--export", "--with", "fleets"); got.code != kit.ExitError || !strings.Contains(got.err, `no optional part "fleets": choose from rollouts`) {
+		t.Errorf("got %s", got)
+	}
 }
 
 // everything are the names of all objects of the cluster, except those that the cluster creates.

@@ -27,6 +27,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/rbac"
 	"github.com/satchel-dev/satchel/internal/cli/remove"
 	"github.com/satchel-dev/satchel/internal/cli/resolve"
+	"github.com/satchel-dev/satchel/internal/cli/rollout"
 	"github.com/satchel-dev/satchel/internal/cli/run"
 	"github.com/satchel-dev/satchel/internal/cli/see"
 	"github.com/satchel-dev/satchel/internal/cli/setup"
@@ -111,6 +112,7 @@ func commands(a *kit.App) []*cobra.Command {
 		act.ResumeCommand(a),
 		act.WaitCommand(a),
 		act.RollbackCommand(a),
+		rollout.Command(a),
 		remove.DeleteCommand(a),
 		act.ExportCommand(a),
 

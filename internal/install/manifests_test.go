@@ -85,6 +85,36 @@ func TestChartIsConfig(t *testing.T) {
 	}
 }
 
+// TestChartWithRolloutsIsConfig compares what the chart adds for rollouts with config/rollouts.
+func TestChartWithRolloutsIsConfig(t *testing.T) {
+	added := contents(rendered(t, withValues(t, "rollouts: {enabled: true}")))
+	for id := range contents(rendered(t, Options{})) {
+		if added[id] == nil {
+			t.Errorf("%s is missing with rollouts", id)
+		}
+		delete(added, id)
+	}
+	want := contents(kustomized(t, "rollouts"))
+	forChart := want["Deployment satchel-system/bundle-rollout-controller"]
+	for _, problem := range []error{
+		// What all controllers of the chart have, and what is only of use with a volume.
+		unstructured.SetNestedField(forChart, map[string]any{"type": "Recreate"}, "spec", "strategy"),
+		unstructured.SetNestedField(forChart, int64(65532), "spec", "template", "spec", "securityContext", "fsGroup"),
+		unstructured.SetNestedField(forChart, "OnRootMismatch", "spec", "template", "spec", "securityContext", "fsGroupChangePolicy"),
+	} {
+		if problem != nil {
+			t.Fatal(problem)
+		}
+	}
+	if diff := cmp.Diff(want, added); diff != "" {
+		t.Errorf("-config/rollouts +chart:\n%s", diff)
+	}
+	tenants := contents(rendered(t, withValues(t, "{rollouts: {enabled: true}, tenantNamespaces: [a]}")))
+	if tenants["ClusterRoleBinding /satchel-rollout-impersonator"] != nil || tenants["RoleBinding a/satchel-rollout-impersonator"] == nil {
+		t.Error("with tenantNamespaces the rollout controller may impersonate elsewhere, or not there")
+	}
+}
+
 // TestOrder wants Namespaces and CRDs before what needs them, and Roles before their bindings.
 func TestOrder(t *testing.T) {
 	var kinds []string

@@ -20,13 +20,19 @@ import (
 const (
 	SourceController     = "bundle-source-controller"
 	DeploymentController = "bundle-deployment-controller"
+	RolloutController    = "bundle-rollout-controller"
 )
 
-// Controllers are both.
+// Controllers are those of every installation, which have volumes.
 var Controllers = []string{SourceController, DeploymentController}
 
 // ControllerValues are the keys of each controller's values in the chart.
-var ControllerValues = map[string]string{SourceController: "sourceController", DeploymentController: "deploymentController"}
+var ControllerValues = map[string]string{
+	SourceController: "sourceController", DeploymentController: "deploymentController", RolloutController: "rolloutController",
+}
+
+// Optional are the parts that an installation may have in addition, and the paths of the values in the chart that add them.
+var Optional = map[string][]string{"rollouts": {"rollouts", "enabled"}}
 
 const (
 	// DefaultNamespace is where config/default puts the controllers.

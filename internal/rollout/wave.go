@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,6 +130,30 @@ func (s *Strategy) ApprovalOf(wave int, status *v1alpha1.BundleRolloutStatus) st
 		}
 	}
 	return ""
+}
+
+// MaxConcurrency is how many of so many clusters are updated at once.
+func (w *Wave) MaxConcurrency(clusters int) int { return w.maxConcurrency.roundedUp(clusters) }
+
+// MaxFailures is how many of so many clusters that can be reached may fail.
+func (w *Wave) MaxFailures(reachable int) int { return w.maxFailures.roundedDown(reachable, 0) }
+
+// Soak is how long the wave soaks.
+func (w *Wave) Soak() time.Duration { return w.soak }
+
+// NeedsApprovalAfter tells whether the wave is completed with an approval only.
+func (w *Wave) NeedsApprovalAfter() bool { return w.needsApprovalAfter() }
+
+// WithoutGates is the strategy without approvals and windows.
+func (s *Strategy) WithoutGates() *Strategy {
+	free := *s
+	free.windows = nil
+	free.Waves = slices.Clone(s.Waves)
+	for i := range free.Waves {
+		free.Waves[i].approval = v1alpha1.WaveApprovalNone
+		free.Waves[i].windows = nil
+	}
+	return &free
 }
 
 // needsApprovalBefore tells whether clusters of the wave are started with an approval only.

@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
-// Summary is the status of an object of either kind.
+// Summary is the status of an object of any kind.
 type Summary struct {
 	Ready     metav1.ConditionStatus // "" when no controller has written it yet
 	Reason    string
@@ -45,6 +45,12 @@ func Summarize(o Object) Summary {
 			observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
 		if o.Status.Artifact != nil {
 			s.Revision, s.Origin = o.Status.Artifact.Revision, o.Status.OriginRevision
+		}
+	case *v1alpha1.BundleRollout:
+		s = Summary{observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
+		if o.Status.UpdateRevision != nil {
+			s.Revision = o.Status.UpdateRevision.Revision
+			s.Origin = s.Revision
 		}
 	}
 	if ready := apimeta.FindStatusCondition(o.GetConditions(), meta.ReadyCondition); ready != nil {

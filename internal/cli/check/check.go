@@ -154,7 +154,7 @@ func (e *Examiner) Examine(ctx context.Context, pre bool) error {
 	if err := e.kubernetes(); err != nil {
 		return err
 	}
-	checks := []func(context.Context){e.definitions, e.controllers, e.leaders, e.artifacts, e.impersonation, e.guards, e.approvers, e.argo, e.troubles}
+	checks := []func(context.Context){e.definitions, e.controllers, e.leaders, e.artifacts, e.impersonation, e.guards, e.approvers, e.argo, e.rollouts, e.troubles}
 	if pre {
 		checks = []func(context.Context){e.admission, e.names, e.permissions, e.volumes, e.present}
 	}

@@ -96,11 +96,14 @@ func setsData(entries []metav1.ManagedFieldsEntry) bool {
 // mostTroubles is how many objects that are not Ready are named.
 const mostTroubles = 5
 
-// troubles names the deployments and sources that are not Ready. That is rarely Satchel's fault.
+// troubles names the deployments, sources and rollouts that are not Ready. That is rarely Satchel's fault.
 func (e *Examiner) troubles(ctx context.Context) {
-	for _, k := range kit.Kinds {
+	for _, k := range kit.Known {
 		check := k.Name + "s"
 		listed, err := e.List(ctx, k, true, "")
+		if k.Name == kit.Rollouts.Name && kit.IsAPIMissing(err) {
+			continue // rollouts are optional
+		}
 		if err != nil {
 			e.add(check, CheckUnknown, "", "they cannot be listed: %s", e.WhyNot(err))
 			continue

@@ -26,16 +26,23 @@ const WatchPause = 500 * time.Millisecond
 // restarted. It fails when the object is gone, and with the cause of ctx when that ends first.
 func (c *Cluster) Await(ctx context.Context, t Target, done func(view.Summary) bool) (view.Summary, error) {
 	var last view.Summary
+	err := c.Watch(ctx, t, func(o view.Object) bool {
+		last = view.Summarize(o)
+		return done(last)
+	})
+	return last, err
+}
+
+// Watch passes one object on, as it is and after each change, until done is satisfied. A watch that the server ends is restarted. It
+// fails as Await does.
+func (c *Cluster) Watch(ctx context.Context, t Target, done func(view.Object) bool) error {
 	for {
-		finished, err := c.watchOnce(ctx, t, func(o view.Object) bool {
-			last = view.Summarize(o)
-			return done(last)
-		})
+		finished, err := c.watchOnce(ctx, t, done)
 		if ctx.Err() != nil {
-			return last, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		if finished || err != nil {
-			return last, err
+			return err
 		}
 		select {
 		case <-ctx.Done():

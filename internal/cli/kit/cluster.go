@@ -28,7 +28,7 @@ type Cluster struct {
 	Namespace string
 }
 
-// Connect returns the cluster of the flags. It sends no request: the two kinds are known without discovery.
+// Connect returns the cluster of the flags. It sends no request: the kinds are known without discovery.
 func (a *App) Connect() (*Cluster, error) {
 	config, err := a.RestConfig()
 	if err != nil {
@@ -75,7 +75,7 @@ func NewScheme() *runtime.Scheme {
 // StaticMapper maps the kinds to their resources.
 func StaticMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
-	for _, k := range Kinds {
+	for _, k := range Known {
 		mapper.Add(v1alpha1.GroupVersion.WithKind(k.Name), meta.RESTScopeNamespace)
 	}
 	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleApprovalKind), meta.RESTScopeNamespace)

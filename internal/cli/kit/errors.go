@@ -75,6 +75,8 @@ func (a *App) Explain(err error) string {
 		return err.Error()
 	case errors.Is(err, clientcmd.ErrEmptyConfig): // clientcmd.IsEmptyConfig does not see errors inside of others
 		return "no cluster is chosen: " + withoutCluster(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+	case IsAPIMissing(err) && errors.As(err, &access) && access.Resource == Rollouts.Resource:
+		return fmt.Sprintf("BundleRollouts are not installed in this cluster: install them with %s install --with rollouts, or choose another cluster with --context", a.Name)
 	case IsAPIMissing(err):
 		return fmt.Sprintf("Satchel is not installed in this cluster: the API %s is missing; install it with "+
 			"%s install, or choose another cluster with --context", v1alpha1.GroupVersion, a.Name)

@@ -22,7 +22,7 @@ type Kind struct {
 	List     func() client.ObjectList
 }
 
-// deployments and sources are the kinds.
+// The kinds.
 var (
 	Deployments = Kind{
 		Name: v1alpha1.BundleDeploymentKind, Word: "deployment", Resource: "bundledeployments",
@@ -36,13 +36,22 @@ var (
 		Empty:   func() view.Object { return new(v1alpha1.BundleSource) },
 		List:    func() client.ObjectList { return new(v1alpha1.BundleSourceList) },
 	}
+	// Rollouts are optional: a cluster may lack their kind.
+	Rollouts = Kind{
+		Name: v1alpha1.BundleRolloutKind, Word: "rollout", Resource: "bundlerollouts",
+		aliases: []string{"rollouts", "broll", "bundlerollout", "bundlerollouts.satchel.dev", "bundlerollout.satchel.dev"},
+		Empty:   func() view.Object { return new(v1alpha1.BundleRollout) },
+		List:    func() client.ObjectList { return new(v1alpha1.BundleRolloutList) },
+	}
+	// Kinds are those that "all" means; Known are all that a command line may name.
 	Kinds = []Kind{Deployments, Sources}
+	Known = []Kind{Deployments, Sources, Rollouts}
 )
 
 // KindNamed returns the kind that a word of the user means.
 func KindNamed(word string) (Kind, bool) {
 	word = strings.ToLower(word)
-	for _, k := range Kinds {
+	for _, k := range Known {
 		if word == k.Word || word == k.Resource || slices.Contains(k.aliases, word) {
 			return k, true
 		}
@@ -57,7 +66,7 @@ type Target struct {
 }
 
 // ParseTargets reads [KIND] [NAME...] and KIND/NAME, as kubectl does. Without a kind, deployments are meant; the word
-// "all" means both kinds.
+// "all" means deployments and sources.
 func ParseTargets(args []string) []Target {
 	current := Deployments
 	if len(args) > 0 {

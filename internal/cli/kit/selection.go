@@ -37,8 +37,33 @@ func (s Selection) Targets(cmd *cobra.Command, args []string) ([]Target, error) 
 	case !named && !s.all && s.Selector == "":
 		return nil, UsageError(cmd, "%s needs names, or --all, or -l", cmd.Name())
 	}
-	return targets, nil
+	return targets, refuseRollouts(cmd, targets)
 }
+
+// insteadOf is what does to a rollout what a command does to the other kinds.
+var insteadOf = map[string]string{
+	"suspend": "rollout pause", "resume": "rollout resume", "wait": "rollout status --wait", "reconcile": "rollout retry",
+	"approve": "rollout approve", "plan": "rollout plan", "rollback": "rollout abort", "history": "rollout history",
+	"tree": "rollout clusters", "render": "rollout render",
+}
+
+// refuseRollouts names the command for rollouts, where a command is about the other kinds.
+func refuseRollouts(cmd *cobra.Command, targets []Target) error {
+	ofRollouts := takesRollouts[cmd.Name()] || cmd.HasParent() && cmd.Parent().Name() == "rollout"
+	for _, t := range targets {
+		if t.Kind.Name != Rollouts.Name || ofRollouts {
+			continue
+		}
+		if other := insteadOf[cmd.Name()]; other != "" {
+			return UsageError(cmd, "%s is not about a %s: use %s %s %s", cmd.Name(), t.Kind.Name, cmd.Root().DisplayName(), other, view.ShellWord(t.Name))
+		}
+		return UsageError(cmd, "%s is not about a %s", cmd.Name(), t.Kind.Name)
+	}
+	return nil
+}
+
+// takesRollouts are the commands that are also about rollouts.
+var takesRollouts = map[string]bool{"get": true, "status": true, "events": true, "export": true}
 
 // Chosen is an object that a command is about.
 type Chosen struct {
@@ -129,7 +154,7 @@ func OneTarget(cmd *cobra.Command, args []string) (Target, error) {
 	if len(targets) != 1 || targets[0].Name == "" {
 		return Target{}, UsageError(cmd, "%s needs the name of one object, got %s", cmd.Name(), Given(args))
 	}
-	return targets[0], nil
+	return targets[0], refuseRollouts(cmd, targets)
 }
 
 // OneDeployment reads the arguments of a command about one BundleDeployment.
@@ -148,6 +173,23 @@ func (c *Cluster) Deployment(ctx context.Context, t Target) (*v1alpha1.BundleDep
 		return nil, err
 	}
 	return o.(*v1alpha1.BundleDeployment), nil //nolint:errcheck,forcetypeassert // the kind makes no other
+}
+
+// OneRollout reads the argument of a command about one BundleRollout.
+func OneRollout(cmd *cobra.Command, args []string) (Target, error) {
+	if len(args) != 1 || args[0] == "" {
+		return Target{}, UsageError(cmd, "rollout %s needs the name of one BundleRollout, got %s", cmd.Name(), Given(args))
+	}
+	return Target{Kind: Rollouts, Name: args[0]}, nil
+}
+
+// Rollout reads a BundleRollout.
+func (c *Cluster) Rollout(ctx context.Context, t Target) (*v1alpha1.BundleRollout, error) {
+	o, err := c.Get(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return o.(*v1alpha1.BundleRollout), nil //nolint:errcheck,forcetypeassert // the kind makes no other
 }
 
 // Dash is the text, or a dash for none.

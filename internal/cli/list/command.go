@@ -29,13 +29,14 @@ type Options struct {
 func Command(a *kit.App) *cobra.Command {
 	o := Options{Output: Format(printer.OutputTable)}
 	cmd := &cobra.Command{
-		Use:     "get [deployments|sources|all] [NAME...]",
+		Use:     "get [deployments|sources|rollouts|all] [NAME...]",
 		GroupID: kit.GroupSee,
 		Short:   "List BundleDeployments and BundleSources and their state",
-		Long: `Lists BundleDeployments (when no kind is given), BundleSources or both, one line each: whether it is Ready, the version
-of the bundle, its origin revision (the branch or tag, and the commit or digest upstream), the number of its objects,
-what waits for an approval, its age, and the message of its controller. Digests are cut to 7 digits, and on a terminal
-the message is cut at its width; -o wide shows them in full, the revision of the content, and more columns.
+		Long: `Lists BundleDeployments (when no kind is given), BundleSources or both, or BundleRollouts, one line each: whether it
+is Ready, the version of the bundle, its origin revision (the branch or tag, and the commit or digest upstream), the
+number of its objects, what waits for an approval, its age, and the message of its controller. Of a BundleRollout it
+shows the open wave, and how many clusters are updated and failed. Digests are cut to 7 digits, and on a terminal the
+message is cut at its width; -o wide shows them in full, the revision of the content, and more columns.
 
 -o, -A, -l, -w and --no-headers work as in kubectl.
 
@@ -97,7 +98,7 @@ func get(ctx context.Context, a *kit.App, o Options, targets []kit.Target) error
 // collect reads the targets and groups them by kind.
 func collect(ctx context.Context, c *kit.Cluster, o Options, targets []kit.Target) ([]kit.Group, error) {
 	var groups []kit.Group
-	for _, k := range kit.Kinds {
+	for _, k := range kit.Known {
 		g := kit.Group{Kind: k}
 		for _, t := range targets {
 			if t.Kind.Name != k.Name {

@@ -48,6 +48,9 @@ func objectRow(a *kit.App, k kit.Kind, item view.Object, o Options, qualified bo
 	if deployment {
 		texts = append(texts, objectCount(s.Objects), kit.Dash(view.PendingWord(item)))
 	}
+	if r, isRollout := item.(*v1alpha1.BundleRollout); isRollout {
+		texts = append(texts, rolloutColumns(r)...)
+	}
 	texts = append(texts, view.Age(a.Now(), item.GetCreationTimestamp()))
 	if o.isWide() {
 		texts = append(texts, wideColumns(item)...)
@@ -85,12 +88,17 @@ func headers(k kit.Kind, wide, everywhere bool) []string {
 	if deployment {
 		h = append(h, "OBJECTS", "PENDING")
 	}
+	if k.Name == v1alpha1.BundleRolloutKind {
+		h = append(h, "WAVE", "UPDATED", "FAILED")
+	}
 	h = append(h, "AGE")
 	switch {
 	case wide && deployment:
 		h = append(h, "SOURCE", "FORMAT", "PACKAGE", "INSTALLED IN", "ACCOUNT", "INTERVAL")
-	case wide:
+	case wide && k.Name == v1alpha1.BundleSourceKind:
 		h = append(h, "FROM", "INTERVAL")
+	case wide:
+		h = append(h, "SOURCE")
 	}
 	return append(h, "STATUS")
 }
@@ -107,8 +115,19 @@ func wideColumns(o view.Object) []string {
 			from = append(from, view.Printable(view.Upstream(s)))
 		}
 		return []string{strings.Join(from, ", "), view.Short(effective.SourceInterval(&o.Spec))}
+	case *v1alpha1.BundleRollout:
+		return []string{o.Spec.SourceRef.Name}
 	}
 	return nil
+}
+
+// rolloutColumns are the open wave, and how many clusters are updated and failed.
+func rolloutColumns(o *v1alpha1.BundleRollout) []string {
+	failed := "-"
+	if o.Status.Clusters != nil {
+		failed = strconv.Itoa(int(o.Status.Clusters.Failed))
+	}
+	return []string{kit.Dash(o.Status.Wave), kit.Dash(o.Status.Progress), failed}
 }
 
 // objectCount is the number of applied objects, and of those in trouble.

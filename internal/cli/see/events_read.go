@@ -54,6 +54,16 @@ func (r *eventReader) refresh(ctx context.Context) error {
 		}
 		return nil
 	}
+	group := v1alpha1.GroupVersion.Group
+	if r.target.Kind.Name == kit.Rollouts.Name {
+		found, err := r.Get(ctx, r.target)
+		if err != nil {
+			return err
+		}
+		r.concerned = map[inventory.ID]bool{{Group: group, Kind: v1alpha1.BundleRolloutKind, Namespace: found.GetNamespace(), Name: found.GetName()}: true}
+		r.namespaces = []string{found.GetNamespace()}
+		return nil
+	}
 	d, err := r.Deployment(ctx, r.target)
 	if err != nil {
 		return err
@@ -62,7 +72,6 @@ func (r *eventReader) refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the status of %s %s cannot be read: %w", v1alpha1.BundleDeploymentKind, d.Name, err)
 	}
-	group := v1alpha1.GroupVersion.Group
 	r.concerned = map[inventory.ID]bool{{Group: group, Kind: v1alpha1.BundleDeploymentKind, Namespace: d.Namespace, Name: d.Name}: true}
 	if name := effective.SourceName(d); name != "" {
 		r.concerned[inventory.ID{Group: group, Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: name}] = true

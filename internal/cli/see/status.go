@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/preview"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/cli/rollout"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -20,7 +21,7 @@ import (
 func StatusCommand(a *kit.App) *cobra.Command {
 	var o printer.Output
 	cmd := &cobra.Command{
-		Use:     "status [deployment|source] NAME",
+		Use:     "status [deployment|source|rollout] NAME",
 		GroupID: kit.GroupSee,
 		Short:   "Show the progress of a BundleDeployment or a BundleSource, and where it is stuck",
 		Long: `Shows the pipeline of a BundleDeployment from its source to health. The first failed step has the whole message and what
@@ -29,7 +30,8 @@ to do about it; the end says what happens next without user action.
 Where the ServiceAccount lacks permissions, it also prints roles and bindings that grant them. They are computed as plan
 does, with your own permissions and for the current revision of the source.
 
-Of a BundleSource it shows what each reference resolved to, what is published, what went wrong, and what installs from it.
+Of a BundleSource it shows what each reference resolved to, what is published, what went wrong, and what installs from it;
+of a BundleRollout its waves, as rollout status does.
 
 Signs: ✓ done, … in progress, ✗ failed, · waits for the steps before it.
 
@@ -57,8 +59,11 @@ satchel status podinfo -o json | jq .problem`),
 			if err != nil {
 				return err
 			}
-			if t.Kind.Name == kit.Sources.Name {
+			switch t.Kind.Name {
+			case kit.Sources.Name:
 				return sourceStatus(cmd.Context(), a, o, t)
+			case kit.Rollouts.Name:
+				return rollout.Status(cmd.Context(), a, o, t)
 			}
 			return status(cmd.Context(), a, o, t)
 		},

@@ -48,6 +48,9 @@ The images of the controllers have to be in a registry that the cluster reaches:
 (charts/satchel), which this command renders: resources, tolerations, proxies, volumes and so on. The values are
 stored in the cluster, so an upgrade only needs those that change; with --values, the files replace all stored values.
 
+--with rollouts adds BundleRollouts, which install a bundle on many clusters. An upgrade keeps them; to remove their
+controller again, use --set rollouts.enabled=false.
+
 It does not take over an installation of Helm, Flux or Argo CD, does not downgrade to CRDs that cannot read the stored
 objects, and downgrades only with --allow-downgrade. It never removes CustomResourceDefinitions and volumes.
 
@@ -73,6 +76,9 @@ satchel install --registry registry.example.com/satchel --dry-run
 # Install, and later upgrade with the same options
 satchel install --registry registry.example.com/satchel
 satchel install
+
+# With BundleRollouts, for many clusters
+satchel install --registry registry.example.com/satchel --with rollouts
 
 # With values of the chart
 satchel install --values satchel-values.yaml
@@ -118,7 +124,8 @@ func installFlags(a *kit.App, cmd *cobra.Command, o *installOptions) {
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait.")
 	a.CompleteFlag(cmd, "system-namespace", a.CompleteNamespaces)
 	a.CompleteFlag(cmd, "tenant-namespace", a.CompleteNamespaces)
-	a.CompleteFlag(cmd, "image", kit.Fixed(install.SourceController+"=", install.DeploymentController+"="))
+	a.CompleteFlag(cmd, "image", kit.Fixed(install.SourceController+"=", install.DeploymentController+"=", install.RolloutController+"="))
+	a.CompleteFlag(cmd, "with", kit.Fixed(optionalParts()...))
 	a.CompleteFlag(cmd, "storage-size", kit.Fixed(install.SourceController+"=", install.DeploymentController+"="))
 }
 
@@ -176,7 +183,8 @@ func exportManifests(a *kit.App, o installOptions) error {
 
 // printEmbedded says what the program would install.
 func printEmbedded(a *kit.App) error {
-	objects, err := embedded(a, installOptions{given: func(string) bool { return false }})
+	everything := installOptions{given: func(string) bool { return false }, single: singleValues{with: optionalParts()}}
+	objects, err := embedded(a, everything)
 	if err != nil {
 		return err
 	}
@@ -190,6 +198,7 @@ func printEmbedded(a *kit.App) error {
 	for _, controller := range install.Controllers {
 		fmt.Fprintf(a.Streams.Out, "  %s %s\n", controller, images[controller])
 	}
+	fmt.Fprintf(a.Streams.Out, "  %s %s (with --with rollouts)\n", install.RolloutController, images[install.RolloutController])
 	return nil
 }
 

@@ -17,16 +17,17 @@ import (
 type singleValues struct {
 	registry, tag, storageClass, selector string
 	images, storageSizes                  map[string]string // by controller
-	pullSecrets, tenants                  []string
+	pullSecrets, tenants, with            []string
 	replicas                              int64
 	ephemeral, policies, authenticated    bool
 }
 
 func (v *singleValues) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&v.registry, "registry", "", "What the names of both images begin with, such as registry.example.com/satchel.")
-	flags.StringVar(&v.tag, "tag", "", "The tag of both images; by default the version of this program.")
+	flags.StringVar(&v.registry, "registry", "", "What the names of the images begin with, such as registry.example.com/satchel.")
+	flags.StringVar(&v.tag, "tag", "", "The tag of the images; by default the version of this program.")
 	flags.StringToStringVar(&v.images, "image", nil, "The image of a controller in full, such as bundle-source-controller=REFERENCE; may be repeated.")
 	flags.StringSliceVar(&v.pullSecrets, "pull-secret", nil, "A Secret in the controllers' namespace with which the images are pulled; may be repeated.")
+	flags.StringSliceVar(&v.with, "with", nil, "Install an optional part as well. One of: "+strings.Join(optionalParts(), ", ")+".")
 	flags.Int64Var(&v.replicas, "replicas", 1, "Replicas of each controller, one of them the leader; more than 1 needs --ephemeral-storage.")
 	flags.BoolVar(&v.ephemeral, "ephemeral-storage", false, "Keep artifacts and caches with the Pods instead of in volumes: a restart fetches everything again.")
 	flags.StringVar(&v.storageClass, "storage-class", "", "The storage class of the volumes; by default that of the cluster.")
@@ -49,6 +50,7 @@ func (v *singleValues) set(o *install.Options, given func(flag string) bool) err
 		{"pull-secret", list(v.pullSecrets), []string{"imagePullSecrets"}},
 		{"replicas", v.replicas, []string{"sourceController", "replicas"}},
 		{"replicas", v.replicas, []string{"deploymentController", "replicas"}},
+		{"replicas", v.replicas, []string{"rolloutController", "replicas"}},
 		{"ephemeral-storage", !v.ephemeral, []string{"storage", "persistent"}},
 		{"storage-class", v.storageClass, []string{"storage", "className"}},
 		{"watch-label-selector", v.selector, []string{"watchLabelSelector"}},
@@ -60,17 +62,30 @@ func (v *singleValues) set(o *install.Options, given func(flag string) bool) err
 			o.SetValue(flag.value, flag.path...)
 		}
 	}
+	for _, part := range v.with {
+		path, known := install.Optional[part]
+		if !known {
+			return fmt.Errorf("--with: there is no optional part %q: choose from %s", part, strings.Join(optionalParts(), ", "))
+		}
+		o.SetValue(true, path...)
+	}
 	for key, byController := range map[string]map[string]string{"image": v.images, "storageSize": v.storageSizes} {
 		for controller, value := range byController {
 			values, known := install.ControllerValues[controller]
 			if !known {
 				return fmt.Errorf("there is no controller %q: choose from %s", controller, strings.Join(slices.Sorted(maps.Keys(install.ControllerValues)), ", "))
 			}
+			if key == "storageSize" && controller == install.RolloutController {
+				return fmt.Errorf("--storage-size: %s has no volume", controller)
+			}
 			o.SetValue(value, values, key)
 		}
 	}
 	return nil
 }
+
+// optionalParts are the words that --with takes.
+func optionalParts() []string { return slices.Sorted(maps.Keys(install.Optional)) }
 
 // list is a list as JSON has it.
 func list(items []string) []any {

@@ -21,9 +21,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// carryOut removes everything: deployments while their controller runs, controllers before their RBAC, the record before the
+// carryOut removes everything: rollouts before they create deployments again, deployments while their controller runs, controllers before their RBAC, the record before the
 // namespace that holds it.
 func (u *uninstaller) carryOut(ctx context.Context) error {
+	if err := u.letRolloutsGo(ctx); err != nil {
+		return err
+	}
 	if err := u.letDeploymentsGo(ctx); err != nil {
 		return err
 	}
@@ -177,7 +180,7 @@ func (u *uninstaller) release(ctx context.Context) error {
 		return err
 	}
 	for _, d := range left {
-		if err := u.releaseOne(ctx, d); err != nil {
+		if err := u.releaseOne(ctx, kit.Deployments, d); err != nil {
 			return err
 		}
 	}
@@ -185,31 +188,29 @@ func (u *uninstaller) release(ctx context.Context) error {
 	return nil
 }
 
-// releaseOne removes the finalizer; if another client changed the object meanwhile, it is read again.
-func (u *uninstaller) releaseOne(ctx context.Context, d *unstructured.Unstructured) error {
+// releaseOne deletes an object of a kind, and removes its finalizer; if another client changed the object meanwhile, it is read again.
+func (u *uninstaller) releaseOne(ctx context.Context, k kit.Kind, d *unstructured.Unstructured) error {
+	objects := u.Bodies.Resource(v1alpha1.GroupVersion.WithResource(k.Resource)).Namespace(d.GetNamespace())
 	for {
 		if d.GetDeletionTimestamp().IsZero() {
 			if err := u.Client.Delete(ctx, d.DeepCopy()); client.IgnoreNotFound(err) != nil {
-				return &kit.AccessError{Verb: "delete", Resource: kit.Deployments.Resource, Namespace: d.GetNamespace(), Err: err}
+				return &kit.AccessError{Verb: "delete", Resource: k.Resource, Namespace: d.GetNamespace(), Err: err}
 			}
 		}
-		latest, err := u.Bodies.Resource(deploymentsResource).Namespace(d.GetNamespace()).Get(ctx, d.GetName(), metav1.GetOptions{})
+		latest, err := objects.Get(ctx, d.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		if err != nil {
-			return &kit.AccessError{Verb: "get", Resource: kit.Deployments.Resource, Namespace: d.GetNamespace(), Err: err}
+			return &kit.AccessError{Verb: "get", Resource: k.Resource, Namespace: d.GetNamespace(), Err: err}
 		}
 		latest.SetFinalizers(slices.DeleteFunc(latest.GetFinalizers(), func(f string) bool { return f == v1alpha1.Finalizer }))
-		_, err = u.Bodies.Resource(deploymentsResource).Namespace(d.GetNamespace()).Update(ctx, latest, metav1.UpdateOptions{FieldManager: kit.FieldManager})
+		_, err = objects.Update(ctx, latest, metav1.UpdateOptions{FieldManager: kit.FieldManager})
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
 			return nil
 		case !apierrors.IsConflict(err):
-			return fmt.Errorf("removing the finalizer of %s %s/%s: %w", kit.Deployments.Name, d.GetNamespace(), d.GetName(), err)
+			return fmt.Errorf("removing the finalizer of %s %s/%s: %w", k.Name, d.GetNamespace(), d.GetName(), err)
 		}
 	}
 }
-
-// deploymentsResource is the resource of BundleDeployments.
-var deploymentsResource = v1alpha1.GroupVersion.WithResource(kit.Deployments.Resource)

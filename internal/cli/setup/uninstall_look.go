@@ -32,6 +32,7 @@ type uninstaller struct {
 	pieces      []*piece        // that are there, in the order in which they were applied
 	deployments []*unstructured.Unstructured
 	available   bool // the deployment controller
+	rollouts    []*unstructured.Unstructured
 	plan        uninstallPlan
 }
 
@@ -41,10 +42,12 @@ type uninstallPlan struct {
 	Version   string `json:"version,omitempty"`
 	// Deployments are the existing BundleDeployments, and Fate is what happens to their objects.
 	Deployments []remove.AffectedObject `json:"deployments"`
-	Fate        string                  `json:"fate,omitempty"`
-	Goes        []remove.AffectedObject `json:"goes"`
-	Stays       []remove.AffectedObject `json:"stays"`
-	Unknown     []string                `json:"unknown,omitempty"`
+	// Rollouts are the existing BundleRollouts, which are deleted before, so that they create no BundleDeployments again.
+	Rollouts []remove.AffectedObject `json:"rollouts,omitempty"`
+	Fate     string                  `json:"fate,omitempty"`
+	Goes     []remove.AffectedObject `json:"goes"`
+	Stays    []remove.AffectedObject `json:"stays"`
+	Unknown  []string                `json:"unknown,omitempty"`
 }
 
 // newUninstaller reads what is installed.
@@ -81,14 +84,20 @@ func newUninstaller(ctx context.Context, a *kit.App, o uninstallOptions) (*unins
 	return u, u.decide(ctx)
 }
 
-func (u *uninstaller) isEmpty() bool { return len(u.plan.Goes) == 0 && len(u.deployments) == 0 }
+func (u *uninstaller) isEmpty() bool {
+	return len(u.plan.Goes) == 0 && len(u.deployments) == 0 && len(u.rollouts) == 0
+}
 
 // candidates are the possible objects of the installation: those of the record, else all that this program installs.
 func (u *uninstaller) candidates() ([]install.ID, error) {
 	if u.record != nil {
 		return append(slices.Clone(u.record.Objects), install.ID{Version: "v1", Kind: "ConfigMap", Namespace: u.Namespace, Name: install.RecordName}), nil
 	}
-	objects, err := install.Manifests(install.Options{Namespace: u.Namespace})
+	options := install.Options{Namespace: u.Namespace}
+	for _, path := range install.Optional {
+		options.SetValue(true, path...)
+	}
+	objects, err := install.Manifests(options)
 	if err != nil {
 		return nil, err
 	}
@@ -152,16 +161,19 @@ func (u *uninstaller) findLeases(ctx context.Context) error {
 	}
 	for i := range leases {
 		lease := &leases[i]
-		if slices.ContainsFunc(check.ControllerNames, func(name string) bool { return strings.HasPrefix(lease.GetName(), name) }) {
+		if slices.ContainsFunc(append([]string{check.RolloutController}, check.ControllerNames...), func(name string) bool { return strings.HasPrefix(lease.GetName(), name) }) {
 			u.pieces = append(u.pieces, &piece{id: install.IDOf(lease), resource: check.LeasesResource, live: lease})
 		}
 	}
 	return nil
 }
 
-// findDeployments lists the BundleDeployments of all namespaces, and checks whether their controller runs.
+// findDeployments lists the BundleDeployments and BundleRollouts of all namespaces, and checks whether the deployment controller runs.
 func (u *uninstaller) findDeployments(ctx context.Context) (err error) {
 	if u.deployments, err = u.List(ctx, kit.Deployments, true, ""); err != nil && !kit.IsAPIMissing(err) {
+		return err
+	}
+	if u.rollouts, err = u.List(ctx, kit.Rollouts, true, ""); err != nil && !kit.IsAPIMissing(err) {
 		return err
 	}
 	for _, p := range u.pieces {
@@ -181,6 +193,9 @@ func (u *uninstaller) decide(ctx context.Context) error {
 	}
 	for _, d := range u.deployments {
 		u.plan.Deployments = append(u.plan.Deployments, remove.AffectedObject{Group: v1alpha1.GroupVersion.Group, Kind: kit.Deployments.Name, Namespace: d.GetNamespace(), Name: d.GetName()})
+	}
+	for _, o := range u.rollouts {
+		u.plan.Rollouts = append(u.plan.Rollouts, remove.AffectedObject{Group: v1alpha1.GroupVersion.Group, Kind: kit.Rollouts.Name, Namespace: o.GetNamespace(), Name: o.GetName()})
 	}
 	switch {
 	case u.flags.keep:
@@ -230,6 +245,10 @@ func (u *uninstaller) printPlan() error {
 func (p uninstallPlan) print(s printer.Style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Satchel %sin the namespace %s is to be removed\n", strings.TrimLeft(view.Inline(p.Version)+" ", " "), s.Paint(printer.Bold, view.Inline(p.Namespace)))
+	if len(p.Rollouts) > 0 {
+		remove.WriteAffected(&out, s.Paint(printer.Red, "Deleted before all others"), p.Rollouts)
+		fmt.Fprintf(&out, "  so that they create no BundleDeployments again\n")
+	}
 	if len(p.Deployments) > 0 {
 		remove.WriteAffected(&out, s.Paint(printer.Red, "Deleted first"), p.Deployments)
 		fmt.Fprintf(&out, "  %s\n", p.Fate)

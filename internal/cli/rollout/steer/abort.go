@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package steer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/spf13/cobra"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/view"
+)
+
+// RetryCommand returns the command rollout retry.
+func RetryCommand(a *kit.App) *cobra.Command {
+	var o steering
+	cmd := &cobra.Command{
+		Use:   "retry NAME",
+		Short: "Try a rejected revision again, and what the API server refused",
+		Long: `Requests a reconcile, by the annotation reconcile.fluxcd.io/requestedAt. A revision that was rejected, because it was
+rolled back, begins with the first wave again. Clusters on which the revision failed are not started again by that: their
+BundleDeployments retry themselves, and reconcile --retry does it at once.
+
+Exit codes:
+
+    0    requested
+    2    failed: not found, no access
+    130  interrupted by Ctrl-C`,
+		Example: a.Example(`
+# Try the revision again that was rolled back
+satchel rollout retry cert-manager -n fleet`),
+		ValidArgsFunction: a.CompleteOne(kit.Rollouts),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := kit.OneRollout(cmd, args); err != nil {
+				return err
+			}
+			return steer(cmd.Context(), a, o, args, func(object *v1alpha1.BundleRollout) (change, error) { return retry(object, a.Now()), nil })
+		},
+	}
+	o.writingFlags(cmd)
+	return cmd
+}
+
+func retry(o *v1alpha1.BundleRollout, now time.Time) change {
+	wanted := change{annotations: map[string]any{meta.ReconcileRequestAnnotation: now.UTC().Format(time.RFC3339Nano)}, done: "a reconcile is requested"}
+	if o.Status.RejectedRevision != "" {
+		wanted.then = "Revision " + view.Inline(o.Status.RejectedRevision) + " was rejected, and is tried again."
+	}
+	if o.Spec.Paused {
+		wanted.then = "It is paused: nothing is started until it is resumed."
+	}
+	return wanted
+}
+
+// AbortCommand returns the command rollout abort.
+func AbortCommand(a *kit.App) *cobra.Command {
+	var o steering
+	cmd := &cobra.Command{
+		Use:   "abort NAME",
+		Short: "Stop a run, and bring all clusters back to the current revision",
+		Long: `Sets spec.revision to the current revision, which is the last one that completed all waves, and removes spec.paused: all
+clusters that have another revision are brought back, in the reverse order of the waves, without approvals and windows.
+The rollout stays at that revision until rollout resume --follow.
+
+Exit codes:
+
+    0    the clusters are being brought back (or there is nothing to bring back)
+    2    failed: not found, no access, no revision to go back to
+    130  interrupted by Ctrl-C`,
+		Example: a.Example(`
+# Back to where it was
+satchel rollout abort cert-manager -n fleet
+satchel rollout status cert-manager -n fleet -w`),
+		ValidArgsFunction: a.CompleteOne(kit.Rollouts),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := kit.OneRollout(cmd, args); err != nil {
+				return err
+			}
+			return steer(cmd.Context(), a, o, args, abort)
+		},
+	}
+	o.writingFlags(cmd)
+	return cmd
+}
+
+func abort(o *v1alpha1.BundleRollout) (change, error) {
+	current, update := o.Status.CurrentRevision, o.Status.UpdateRevision
+	switch {
+	case current == nil:
+		return change{}, fmt.Errorf("%s %s/%s has no revision to go back to: none has completed all waves yet; rollout pause stops it", v1alpha1.BundleRolloutKind, o.Namespace, o.Name)
+	case update == nil || current.Digest == update.Digest:
+		return change{done: "no run to stop: all waves have revision " + view.Inline(current.Name)}, nil
+	case o.Spec.Revision == current.Name && !o.Spec.Paused:
+		return change{done: "goes back to revision " + view.Inline(current.Name) + " already"}, nil
+	}
+	spec := map[string]any{"revision": current.Name}
+	if o.Spec.Paused {
+		spec["paused"] = nil
+	}
+	return change{
+		spec: spec, done: "goes back to revision " + view.Inline(current.Name), commit: fmt.Sprintf("commit revision: %q there", current.Name),
+		then:    "It stays there until it is told to follow its source again:",
+		command: "rollout resume " + view.ShellWord(o.Name) + " -n " + view.ShellWord(o.Namespace) + " --follow",
+	}, nil
+}

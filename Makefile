@@ -46,6 +46,12 @@ demo: ## Show the main job on a control plane of its own; DEMO_ONCE=1 ends by it
 		go build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/... ./tests/demo
 	@exec bin/demo
 
+.PHONY: demo-fleet
+demo-fleet: ## Roll versions out to 50 simulated clusters, in waves; DEMO_ONCE=1 ends by itself.
+	@$(PROGRESS) -title 'building the controllers, the CLI and the demo' \
+		sh -c "go build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/... && go build -v -o bin/demo-fleet ./tests/fleet/demo"
+	@exec bin/demo-fleet
+
 .PHONY: dev
 dev: build ## Start a control plane, both controllers, a registry and a Git server for development, and print how to use them.
 	@$(PROGRESS) -title 'building the servers' go build -v -ldflags '$(LDFLAGS)' -o bin/ ./tests/demo

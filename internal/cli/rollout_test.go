@@ -329,6 +329,30 @@ func TestRolloutSteering(t *testing.T) {
 	c.want(c.satchel("rollout", "resume", "other"), kit.ExitError, "is paused by Flux Kustomization flux-system/apps, which would pause it again")
 }
 
+func TestRolloutApprove(t *testing.T) {
+	c := newTestCluster(t)
+	plan := "sha256:5f70bf18a086" + strings.Repeat("0", 52)
+	c.create(aRollout(because(v1alpha1.ReasonApprovalPending, "wave prod waits"), func(o *v1alpha1.BundleRollout) { o.Status.Waves[1].Plan = plan }))
+	c.want(c.satchel("rollout", "approve", "shop"), kit.ExitError, "needs the names of a BundleRollout and of a wave")
+	c.want(c.satchel("rollout", "approve", "shop", "nowhere"), kit.ExitError, `has no wave "nowhere"; it has: canary, prod, rest, removal`)
+	c.want(c.satchel("rollout", "approve", "shop", "rest", "--yes"), kit.ExitNo, "waits for no approval now")
+	c.want(c.satchel("rollout", "approve", "shop", "prod"), kit.ExitError, "cannot ask for confirmation without a terminal", "--plan "+plan)
+	c.want(c.satchel("rollout", "approve", "shop", "prod", "--plan", "sha256:"+strings.Repeat("1", 64)), kit.ExitError, "waits for an approval of another plan by now")
+	c.want(c.satchel("rollout", "approve", "shop", "prod", "--export", "--expires", "1h", "--approver", "ann"), kit.ExitOK, "rollout: shop", "plan: "+plan, "approver: ann", "expirationTime: ")
+
+	c.want(c.satchel("rollout", "approve", "shop", "prod", "--dry-run"), kit.ExitOK, "10 of 18 clusters have it", "approves plan sha256:5f70bf18a086", "(dry run)")
+	c.want(c.satchel("rollout", "approve", "shop", "prod", "--plan", plan, "--reason", "tested"), kit.ExitOK, "BundleApproval shop-prod-5f70bf18a086: approves plan")
+	var approval v1alpha1.BundleApproval
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "shop-prod-5f70bf18a086"}, &approval); err != nil {
+		t.Fatal(err)
+	}
+	if approval.Spec.Rollout != "shop" || approval.Spec.Plan != plan || approval.Spec.Decision != v1alpha1.DecisionApprove || approval.Spec.Reason != "tested" {
+		t.Errorf("got %+v", approval.Spec)
+	}
+	c.want(c.satchel("rollout", "approve", "shop", "prod", "--yes"), kit.ExitOK, "says so already")
+	c.want(c.satchel("rollout", "approve", "shop", "prod", "--deny"), kit.ExitOK, "BundleApproval shop-prod-deny-5f70bf18a086: denies plan")
+}
+
 func TestRolloutStatusFollows(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aRollout())

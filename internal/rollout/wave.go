@@ -141,6 +141,9 @@ func (w *Wave) MaxFailures(reachable int) int { return w.maxFailures.roundedDown
 // Soak is how long the wave soaks.
 func (w *Wave) Soak() time.Duration { return w.soak }
 
+// NeedsApprovalBefore tells whether clusters of the wave are started with an approval only.
+func (w *Wave) NeedsApprovalBefore() bool { return w.needsApprovalBefore() }
+
 // NeedsApprovalAfter tells whether the wave is completed with an approval only.
 func (w *Wave) NeedsApprovalAfter() bool { return w.needsApprovalAfter() }
 

@@ -32,6 +32,6 @@ satchel rollout abort cert-manager -n fleet`),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(statusCommand(a), clustersCommand(a), historyCommand(a), planCommand(a), renderCommand(a),
-		steer.PauseCommand(a), steer.ResumeCommand(a), steer.RetryCommand(a), steer.AbortCommand(a))
+		steer.PauseCommand(a), steer.ResumeCommand(a), steer.RetryCommand(a), steer.AbortCommand(a), steer.ApproveCommand(a))
 	return cmd
 }

@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -81,7 +82,7 @@ func historyTable(a *kit.App, found rollouts.History, wide bool) *printer.Table 
 		}
 		approvals := make([]string, 0, len(one.Approvals))
 		for _, approval := range one.Approvals {
-			approvals = append(approvals, approval.Wave+": "+approval.Name)
+			approvals = append(approvals, approval.Wave+": "+cmp.Or(approval.Approver, approval.Name))
 		}
 		row := t.Add(one.Name, version, one.Outcome, fmt.Sprint(one.Updated), fmt.Sprint(one.Failed), began, took, kit.Dash(strings.Join(approvals, "; ")))
 		row[2].Color = outcomeColors[one.Outcome]

@@ -56,8 +56,10 @@ func Of(in *rollout.Input) []Outlook {
 func lookInto(in *rollout.Input, wave int, one *Outlook) {
 	gated := rollout.Decide(in)
 	if gated.Open == wave {
-		one.Before = gated.Waves[wave].Plan
 		one.Opens = gated.Until
+	}
+	if gated.Open == wave && in.Strategy.Waves[wave].NeedsApprovalBefore() { // else it is the plan of its end
+		one.Before = gated.Waves[wave].Plan
 	}
 	one.Never = gated.Open == wave && gated.Why == v1alpha1.ReasonOutsideWindow && gated.Until.IsZero()
 

@@ -54,6 +54,9 @@ func waveOf(o *v1alpha1.BundleRollout, strategy *rollout.Strategy, status *v1alp
 	if status.Approval != "" {
 		parts = append(parts, "approved by "+view.Inline(status.Approval))
 	}
+	if status.EndApproval != "" {
+		parts = append(parts, "its end by "+view.Inline(status.EndApproval))
+	}
 	w.Detail = strings.Join(parts, ", ")
 	return w
 }

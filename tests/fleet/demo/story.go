@@ -31,7 +31,11 @@ func (d *demo) install(ctx context.Context) error {
 	err := d.world.Create(ctx, v1alpha1.RolloutStrategy{
 		Waves: []v1alpha1.RolloutWave{
 			fleet.Wave("canary", func(w *v1alpha1.RolloutWave) { w.Soak = v1alpha1.Duration{Duration: 3 * time.Second} }),
-			fleet.Wave("prod-eu", several(6)), fleet.Wave("prod-us", several(15)),
+			fleet.Wave("prod-eu", several(6)),
+			fleet.Wave("prod-us", func(w *v1alpha1.RolloutWave) {
+				several(15)(w)
+				w.Approval = v1alpha1.WaveApprovalBefore
+			}),
 		},
 		MinReady:         v1alpha1.Duration{Duration: time.Second},
 		ProgressDeadline: v1alpha1.Duration{Duration: 12 * time.Second},
@@ -40,17 +44,30 @@ func (d *demo) install(ctx context.Context) error {
 		return err
 	}
 	d.say("Created the BundleRollout fleet/shop: first the canaries, one at a time, which then soak for 3 s; then prod-eu, 6 at a time;")
-	d.say("then prod-us, 15 at a time. No failure is tolerated.")
+	d.say("then prod-us, 15 at a time, with an approval. No failure is tolerated.")
 	if _, err := d.world.Await(ctx, "prod-eu to begin", patience, inWave("prod-eu", 4)); err != nil {
 		return err
 	}
 	if err := d.satchel(ctx, "rollout", "status", "shop", "-n", "fleet"); err != nil {
 		return err
 	}
+	if err := d.approve(ctx); err != nil {
+		return err
+	}
 	if err := d.complete(ctx); err != nil {
 		return err
 	}
 	return d.versions(ctx, "v1", fleet.ClusterName(0), fleet.ClusterName(size-1))
+}
+
+// approve waits until the last wave needs an approval, and gives it. No cluster of that wave has the new version before.
+func (d *demo) approve(ctx context.Context) error {
+	waits := func(o *v1alpha1.BundleRollout) bool { return fleet.Reason(o) == v1alpha1.ReasonApprovalPending }
+	if _, err := d.world.Await(ctx, "the approval of prod-us to be needed", patience, waits); err != nil {
+		return err
+	}
+	d.say("prod-us waits for an approval, of exactly this revision.")
+	return d.satchel(ctx, "rollout", "approve", "shop", "prod-us", "-n", "fleet", "--yes", "--reason", "prod-eu is healthy")
 }
 
 // inWave wants so many clusters of a wave to be updated, while it is open.
@@ -122,6 +139,9 @@ func (d *demo) upgrade(ctx context.Context) error {
 	}
 	d.say("The policy of %s is corrected. No command is needed: the rollout goes on when the cluster has recovered.", name)
 	d.world.Clusters[failing].Break(fleet.Fault{})
+	if err := d.approve(ctx); err != nil {
+		return err
+	}
 	if err := d.complete(ctx); err != nil {
 		return err
 	}

@@ -29,11 +29,8 @@ var (
 	clusterAPIKind   = schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}
 )
 
-// mostClusters bounds the clusters that are read of one entry, and digestAnnotation holds the whole digest of a stored revision.
-const (
-	mostClusters     = 10_000
-	digestAnnotation = "satchel.dev/rollout-revision-digest"
-)
+// mostClusters bounds the clusters that are read of one entry.
+const mostClusters = 10_000
 
 // reader reads a rollout with the user's permissions.
 type reader struct {
@@ -181,7 +178,7 @@ func (r *reader) stored(ctx context.Context, name, revisionName string) (revisio
 	if err != nil {
 		return revision.Data{}, "", fmt.Errorf("reading the ControllerRevision %s: %w", object, err)
 	}
-	digest := found.GetAnnotations()[digestAnnotation]
+	digest := found.GetAnnotations()[revision.DigestAnnotation]
 	data, err := revision.Decode(raw, digest)
 	if err != nil {
 		return revision.Data{}, "", fmt.Errorf("the ControllerRevision %s in the namespace %q was changed: %w", object, r.Namespace, err)

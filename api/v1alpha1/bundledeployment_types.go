@@ -9,7 +9,7 @@ import (
 // BundleDeploymentSpec says which bundle is installed, where, and as which ServiceAccount.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.remoteServiceAccountName) || has(self.kubeConfig)",message="remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"
-// +kubebuilder:validation:ExactlyOneOf=source;sourceRef
+// +kubebuilder:validation:ExactlyOneOf=source;sourceRef;catalog
 // +kubebuilder:validation:XValidation:rule=`(has(oldSelf.installNamespace) ? oldSelf.installNamespace : "") == (has(self.installNamespace) ? self.installNamespace : "")`,message="installNamespace cannot change; create another BundleDeployment instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.registryV1) || !has(self.format) || self.format == 'registry+v1'",message="registryV1 needs format registry+v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.helm) || !has(self.format) || self.format == 'helm'",message="helm needs format helm"
@@ -22,6 +22,12 @@ type BundleDeploymentSpec struct {
 	// SourceRef names a BundleSource, or a source of Flux, in this namespace.
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty"`
+
+	// Catalog names a package of BundleCatalogs, with a range of versions and channels. The
+	// controller keeps the bundle that this resolves to, by its digest, in a BundleSource of
+	// the same name. A new version is a new plan.
+	// +optional
+	Catalog *CatalogPackage `json:"catalog,omitempty"`
 
 	// Path is the folder of the artifact that contains the bundle. If it is empty, that is the
 	// root of the artifact, or its only folder, if the artifact contains nothing else and the
@@ -315,6 +321,7 @@ type BundleDeploymentStatus struct {
 	// a step: SourceReady, Converted, Planned, Applied, Healthy. ApprovalPending is
 	// present while a plan waits for an approval, or a deletion for a higher prune limit;
 	// RemovalBlocked while the objects of a deleted BundleDeployment cannot be removed.
+	// With spec.catalog there are also Resolved, and Deprecated while the catalog says that.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -396,6 +403,10 @@ type BundleDeploymentStatus struct {
 	// find it here.
 	// +optional
 	Package *PackageStatus `json:"package,omitempty"`
+
+	// Catalog says what spec.catalog resolved to, and what of it is installed.
+	// +optional
+	Catalog *CatalogPackageStatus `json:"catalog,omitempty"`
 
 	// CertificateExpirationTime is when the first of the self-signed certificates that
 	// serve the bundle's webhooks ends. They are renewed long before,

@@ -223,7 +223,7 @@ type RolloutTemplate struct {
 	// +optional
 	Metadata RolloutTemplateMetadata `json:"metadata,omitzero"`
 
-	// Spec is a BundleDeployment spec without source, sourceRef, kubeConfig, suspend and
+	// Spec is a BundleDeployment spec without source, sourceRef, catalog, kubeConfig, suspend and
 	// dependsOn, which the rollout sets. serviceAccountName is required. Unknown fields and
 	// invalid values are reported by the condition Ready with the reason InvalidSpec, and no
 	// cluster is changed then. installNamespace cannot change after the first revision.

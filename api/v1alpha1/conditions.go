@@ -117,6 +117,54 @@ const (
 	RemovalBlockedCondition = "RemovalBlocked"
 )
 
+// Conditions of a BundleDeployment with spec.catalog.
+const (
+	// ResolvedCondition is False while the package cannot be resolved. If it was resolved for the
+	// current spec.catalog before, what it resolved to stays, and Ready does not change.
+	ResolvedCondition = "Resolved"
+	// DeprecatedCondition is True while the catalog calls the package, a channel of the spec or
+	// the installed bundle deprecated. Its message is the catalog's. It is absent otherwise.
+	DeprecatedCondition = "Deprecated"
+)
+
+// Reasons of a BundleDeployment with spec.catalog.
+const (
+	// ReasonResolutionFailed says that no bundle fits: the message tells how many bundles each
+	// filter left, the nearest bundle, and what would choose it.
+	ReasonResolutionFailed = "ResolutionFailed"
+	// ReasonInvalidRange says that the version in spec.catalog is no range.
+	ReasonInvalidRange = "InvalidRange"
+	// ReasonCatalogNotFound says that there is no BundleCatalog of that name, or none at all.
+	ReasonCatalogNotFound = "CatalogNotFound"
+	// ReasonCatalogNotReady says that a BundleCatalog serves nothing, or that its server does not
+	// answer and the package was never read.
+	ReasonCatalogNotReady = "CatalogNotReady"
+	// ReasonLockMismatch says that no catalog lists the bundle of spec.catalog.lock with its image.
+	ReasonLockMismatch = "LockMismatch"
+	// ReasonInstalledUnknown says that objects are installed, and neither the status nor the
+	// BundleSource nor spec.catalog.installed tells which bundle they are.
+	ReasonInstalledUnknown = "InstalledUnknown"
+	// ReasonDeprecated says that the catalog calls what is installed deprecated.
+	ReasonDeprecated = "Deprecated"
+)
+
+// Annotations of the BundleSource that a BundleDeployment with spec.catalog keeps: a copy of what was resolved and
+// installed, which survives the loss of the status.
+const (
+	// CatalogPackageAnnotation is the name of the package.
+	CatalogPackageAnnotation = "satchel.dev/package"
+	// CatalogBundleAnnotation is the bundle that the package resolved to.
+	CatalogBundleAnnotation = "satchel.dev/bundle"
+	// CatalogVersionAnnotation is its version.
+	CatalogVersionAnnotation = "satchel.dev/version"
+	// CatalogAnnotation is the BundleCatalog, as namespace/name.
+	CatalogAnnotation = "satchel.dev/catalog"
+	// InstalledBundleAnnotation is the bundle that upgrades start from.
+	InstalledBundleAnnotation = "satchel.dev/installed-bundle"
+	// InstalledVersionAnnotation is its version.
+	InstalledVersionAnnotation = "satchel.dev/installed-version"
+)
+
 // Reasons of BundleDeployment's conditions, in addition to those above.
 const (
 	// ReasonSourceNotFound says that the referenced BundleSource does not exist.

@@ -69,6 +69,19 @@ type RevisionRecord struct {
 	// +kubebuilder:validation:MaxLength=253
 	Version string `json:"version,omitempty"`
 
+	// Bundle of a catalog, with spec.catalog.
+	// +optional
+	Bundle string `json:"bundle,omitempty"`
+
+	// Catalog that the bundle was found in, as namespace/name.
+	// +optional
+	Catalog string `json:"catalog,omitempty"`
+
+	// Channels of the catalog with the bundle, at most 20.
+	// +optional
+	// +listType=atomic
+	Channels []string `json:"channels,omitempty"`
+
 	// Digest of the artifact's file.
 	// +optional
 	Digest string `json:"digest,omitempty"`
@@ -134,6 +147,10 @@ type KeptArtifact struct {
 
 	// Revision of the artifact.
 	Revision string `json:"revision"`
+
+	// Bundle of a catalog that it is, with spec.catalog.
+	// +optional
+	Bundle *InstalledBundle `json:"bundle,omitempty"`
 
 	// OriginRevision names it as its upstream does.
 	// +optional

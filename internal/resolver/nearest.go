@@ -170,6 +170,21 @@ func (m *Miss) String() string {
 	if len(m.Channels) > 0 {
 		text += fmt.Sprintf(" in channels %v", m.Channels)
 	}
+	if reasons := m.reasons(); len(reasons) > 0 {
+		text += ": " + strings.Join(reasons, ", ")
+	}
+	return text
+}
+
+// Because says why the bundle was not chosen.
+func (m *Miss) Because() string {
+	if reasons := m.reasons(); len(reasons) > 0 {
+		return strings.Join(reasons, ", ")
+	}
+	return "another one comes first"
+}
+
+func (m *Miss) reasons() []string {
 	reasons := make([]string, 0, len(m.Failed)+1)
 	for _, f := range m.Failed {
 		reasons = append(reasons, failed[f])
@@ -177,10 +192,7 @@ func (m *Miss) String() string {
 	if m.Deprecated {
 		reasons = append(reasons, "deprecated")
 	}
-	if len(reasons) > 0 {
-		text += ": " + strings.Join(reasons, ", ")
-	}
-	return text
+	return reasons
 }
 
 // failed are the words for bundles that fail a filter.

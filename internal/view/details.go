@@ -54,6 +54,9 @@ func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
 	if name := PackageText(d.Status.Package); name != "" {
 		text += ", " + name
 	}
+	if name := BundleText(d); name != "" {
+		text += ", bundle " + name
+	}
 	if d.Status.LastAppliedTime != nil {
 		text += ", " + Age(now, *d.Status.LastAppliedTime) + " ago"
 	}
@@ -69,6 +72,22 @@ func shortName(name string) string {
 		return ShortRevision(content)
 	}
 	return ShortOrigin(Printable(name))
+}
+
+// BundleText says which bundle of a catalog is installed, from which channels and catalog; empty without spec.catalog.
+func BundleText(d *v1alpha1.BundleDeployment) string {
+	if d.Status.Catalog == nil || d.Status.Catalog.Installed == nil {
+		return ""
+	}
+	of := d.Status.Catalog.Installed
+	text := of.Bundle
+	if len(of.Channels) > 0 {
+		text += ", channel " + strings.Join(of.Channels, " ")
+	}
+	if of.Catalog != "" {
+		text += ", catalog " + of.Catalog
+	}
+	return Printable(text)
 }
 
 // PackageText names a package and its version; empty where there is none.

@@ -244,7 +244,7 @@ func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) 
 	if ref := d.Spec.SourceRef; ref != nil && effective.IsFlux(ref) {
 		return newFluxNode(d)
 	}
-	node := SourceNode{Name: effective.SourceName(d), Inline: d.Spec.Source != nil, Exists: source != nil}
+	node := SourceNode{Name: effective.SourceName(d), Inline: effective.OwnsSource(d), Exists: source != nil}
 	spec := d.Spec.Source
 	if source != nil {
 		spec = &source.Spec

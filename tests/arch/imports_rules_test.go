@@ -31,7 +31,8 @@ var (
 		"github.com/ProtonMail/...",
 	}
 	deploymentStages = []string{
-		"./internal/controller/deployment/resolve/...", "./internal/controller/deployment/render/...", "./internal/controller/deployment/decide/...",
+		"./internal/controller/deployment/catalogs/...", "./internal/controller/deployment/resolve/...", "./internal/controller/deployment/render/...",
+		"./internal/controller/deployment/decide/...",
 		"./internal/controller/deployment/deliver/...", "./internal/controller/deployment/settle/...",
 	}
 	composers = []string{

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -33,7 +34,12 @@ const (
 	endpointAll      = "all"
 	endpointMetas    = "metas"
 	endpointPackages = "packages"
+	// endpointLean has what resolution reads of one package: see serveLean.
+	endpointLean = "lean"
 )
+
+// endpoints are all of them.
+var endpoints = []string{endpointAll, endpointMetas, endpointPackages, endpointLean}
 
 // Route implements server.Catalogs: it reads a path such as /catalogs/NAMESPACE/NAME/api/v1/all.
 func (h *Handler) Route(path string) (namespace string, serve func(http.ResponseWriter, *http.Request) error, ok bool) {
@@ -45,8 +51,7 @@ func (h *Handler) Route(path string) (namespace string, serve func(http.Response
 		return "", nil, false
 	}
 	catalog, endpoint := types.NamespacedName{Namespace: parts[0], Name: parts[1]}, parts[4]
-	known := endpoint == endpointAll || endpoint == endpointMetas || endpoint == endpointPackages
-	if !known || len(validation.IsDNS1123Label(catalog.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(catalog.Name)) > 0 {
+	if !slices.Contains(endpoints, endpoint) || len(validation.IsDNS1123Label(catalog.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(catalog.Name)) > 0 {
 		return "", nil, false
 	}
 	if namespace = catalog.Namespace; namespace == h.Shared {
@@ -64,6 +69,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, catalog types.Na
 	contents, err := h.Store.Contents(catalog)
 	if err != nil {
 		return err
+	}
+	if endpoint == endpointLean {
+		return serveLean(w, r, contents, query.Package)
 	}
 	name := index.AllFile
 	if endpoint == endpointPackages {
@@ -84,12 +92,43 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, catalog types.Na
 	return nil
 }
 
+// serveLean answers with the blobs of one package that resolution depends on, one a line. The validator is the digest of these
+// bytes, so that a client asks for a package again only when it changed. The answer is 204 if the catalog does not have the
+// package, and 422 with the problem if it is left out.
+func serveLean(w http.ResponseWriter, r *http.Request, contents *Contents, name string) error {
+	entry, found := contents.Index.Find(name)
+	switch {
+	case !found:
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case entry.Problem != "":
+		http.Error(w, entry.Problem, http.StatusUnprocessableEntity)
+		return nil
+	}
+	file, err := contents.Open(index.LeanFile)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	var parts []index.Extent
+	for _, part := range entry.Lean {
+		parts = append(parts, index.Extent{Offset: part.Offset, Length: part.Length})
+	}
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("Etag", `"`+entry.Digest+`"`)
+	http.ServeContent(w, r, "", time.Time{}, newSections(file, parts))
+	return nil
+}
+
 // parseQuery reads the parameters of a request. As in catalogd, an empty one counts for nothing, and the first of several is
 // taken.
 func parseQuery(raw, endpoint string) (index.Query, bool) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return index.Query{}, false
+	}
+	if endpoint == endpointLean {
+		return index.Query{Package: values.Get("package")}, len(values) == 1 && values.Get("package") != ""
 	}
 	for name := range values {
 		if endpoint != endpointMetas || !slices.Contains([]string{"schema", "package", "name"}, name) {

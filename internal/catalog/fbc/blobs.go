@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode"
 
 	goyaml "go.yaml.in/yaml/v3"
@@ -183,16 +182,3 @@ func isSeparator(line []byte) bool {
 }
 
 func tooLarge(limit int64) error { return &LimitError{What: "bytes of one blob", Most: limit} }
-
-// unmarshal reads a blob as encoding/json does: names of fields in upper and lower case are the same.
-func unmarshal(text []byte, into any) error {
-	err := json.Unmarshal(text, into)
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case !errors.As(err, &mismatch):
-		return err
-	case mismatch.Field == "":
-		return fmt.Errorf("a JSON object is expected, not: %s", mismatch.Value)
-	}
-	return fmt.Errorf("the field %s has the wrong type: %s", strings.ToLower(mismatch.Field), mismatch.Value)
-}

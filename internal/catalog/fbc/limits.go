@@ -2,25 +2,25 @@
 
 package fbc
 
-// Limits bound what is read of a catalog. Exceeding one of the first four refuses the catalog, the others only the
-// package.
-type Limits struct {
-	Bytes    int64 // of all files
-	Blob     int64 // bytes of one JSON value or YAML document
-	Packages int
-	Bundles  int // of all packages
+import "github.com/satchel-dev/satchel/internal/catalog/lean"
 
-	Entries int // of one channel
-	Skips   int // of one entry of a channel
-}
+// Names of package lean, which reads the blobs of a package.
+type (
+	// Blob is one JSON value or YAML document of a catalog.
+	Blob = lean.Blob
+	// Limits bound what is read of a catalog.
+	Limits = lean.Limits
+	// LimitError is a catalog or package that exceeds one of its Limits.
+	LimitError = lean.LimitError
+	// Builder collects the lean content of one package.
+	Builder = lean.Builder
+)
 
 // DefaultLimits are several times what public catalogs hold.
-func DefaultLimits() Limits {
-	return Limits{
-		Bytes: 512 << 20, Blob: 16 << 20, Packages: 20_000, Bundles: 200_000,
-		Entries: 10_000, Skips: 1_000,
-	}
-}
+func DefaultLimits() Limits { return lean.DefaultLimits() }
+
+// NewBuilder returns a Builder without blobs.
+func NewBuilder(name string, limits Limits) *Builder { return lean.NewBuilder(name, limits) }
 
 // Bounds of all files .indexignore together. Each file of the catalog is compared with each pattern.
 const (

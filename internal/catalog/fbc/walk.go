@@ -10,22 +10,8 @@ import (
 	"io/fs"
 
 	"github.com/satchel-dev/satchel/internal/catalog"
+	"github.com/satchel-dev/satchel/internal/catalog/lean"
 )
-
-// Blob is one JSON value or YAML document of a catalog.
-type Blob struct {
-	Path    string // of its file
-	Number  int    // in its file, from 1
-	Schema  string
-	Package string // which it belongs to: the name of an olm.package, else the field package
-	Name    string
-	JSON    []byte // valid until the visit ends
-	// Problem says why schema, package or name cannot be read. It is nil if they can.
-	Problem error
-}
-
-// Where names the blob in messages.
-func (b Blob) Where() string { return fmt.Sprintf("%s, blob %d", b.Path, b.Number) }
 
 // indexIgnore names the files with patterns of files that are no part of the catalog.
 const indexIgnore = ".indexignore"
@@ -156,15 +142,6 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// LimitError is a catalog or package that exceeds one of its Limits.
-type LimitError struct {
-	What string
-	Most int64
-}
-
-// Error names the limit.
-func (e *LimitError) Error() string { return fmt.Sprintf("more than %d %s", e.Most, e.What) }
-
 // ofPackage are the schemas that mean nothing without a package.
 var ofPackage = map[string]bool{
 	schemaPackage: true, catalog.SchemaChannel: true, catalog.SchemaBundle: true, catalog.SchemaDeprecations: true,
@@ -174,7 +151,7 @@ var ofPackage = map[string]bool{
 func newBlob(name string, number int, text []byte) Blob {
 	blob := Blob{Path: name, Number: number, JSON: text}
 	var head struct{ Schema, Package, Name string }
-	blob.Problem = unmarshal(text, &head)
+	blob.Problem = lean.Unmarshal(text, &head)
 	blob.Schema = head.Schema
 	blob.Package = head.Package
 	blob.Name = head.Name

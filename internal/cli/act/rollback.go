@@ -201,6 +201,9 @@ func prepareRollback(ctx context.Context, a *kit.App, c *kit.Cluster, o rollback
 	if back.source, err = c.SourceOf(ctx, found); err != nil {
 		return back, err
 	}
+	if of := back.deployment.Spec.Catalog; of != nil {
+		return back, fmt.Errorf("%s takes package %s from catalogs, which decide between versions: to go back, set spec.catalog.version to the version, upgradePolicy to SelfCertified and downgrade to Allow", t, of.Package)
+	}
 	back.newest = view.NewestRevision(back.deployment, back.source)
 	if back.record, err = view.FindRevision(back.deployment, back.newest, o.to); err != nil {
 		return back, err

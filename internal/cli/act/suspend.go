@@ -150,6 +150,9 @@ func pauseInline(ctx context.Context, a *kit.App, c *kit.Cluster, o pausing, one
 	if err != nil {
 		return nil, err
 	}
+	if d, ok := found.(*v1alpha1.BundleDeployment); ok && d.Spec.Catalog != nil {
+		return nil, fmt.Errorf("%s keeps a bundle of a catalog by its digest, which is not polled: suspend %s instead", one.Target, holder)
+	}
 	if d, ok := found.(*v1alpha1.BundleDeployment); ok && d.Spec.Source != nil && d.Spec.Source.Suspend == o.suspend {
 		reportUnchanged(a, o, one)
 		return nil, nil

@@ -52,7 +52,7 @@ func sourceState(ctx context.Context, c *kit.Cluster, d *v1alpha1.BundleDeployme
 	source := new(v1alpha1.BundleSource)
 	err := c.Client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, source)
 	switch {
-	case kit.IsObjectNotFound(err) && d.Spec.Source != nil:
+	case kit.IsObjectNotFound(err) && effective.OwnsSource(d):
 		return kit.WaitState{Text: "it does not exist yet"}, nil // the deployment controller creates it
 	case kit.IsObjectNotFound(err):
 		return kit.WaitState{Never: true}, nil

@@ -107,6 +107,7 @@ type deploymentFlags struct {
 	common
 
 	from                   sourceFlags
+	catalog                catalogFlags
 	source                 string
 	account                string
 	path, format           string
@@ -126,7 +127,7 @@ func deploymentCommand(a *kit.App) *cobra.Command {
 		Use:   "deployment NAME",
 		Short: "Create a BundleDeployment, or print its manifest",
 		Long: `Creates a BundleDeployment that takes its bundle from --image, --git, --http, --helm-repository or --config-map, or from
-another object with --source. The ServiceAccount has to exist; the command rbac prints it with its permissions:
+another object with --source, or from BundleCatalogs with --package. The ServiceAccount has to exist; the command rbac prints it with its permissions:
 
     satchel create deployment NAME ... --export > deploy/NAME.yaml
     satchel rbac -f deploy/NAME.yaml > permissions/NAME.yaml
@@ -141,6 +142,9 @@ satchel create deployment podinfo --image ghcr.io/org/podinfo-bundle:v1.2.3 --se
 # A chart of a Helm repository with values, as a manifest
 satchel create deployment web --helm-repository https://charts.example.org --chart web --chart-version 1.x \
   --values values.yaml --export > deploy/web.yaml
+
+# A package of a BundleCatalog, with upgrades within 1.x
+satchel create deployment shop --package shop --package-version 1.x --channel stable --export
 
 # From a source of Flux in the same namespace
 satchel create deployment web --source GitRepository/fleet --path web --export`),
@@ -166,6 +170,7 @@ satchel create deployment web --source GitRepository/fleet --path web --export`)
 func (o *deploymentFlags) deploymentFlags(a *kit.App, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.source, "source", "", "Existing source, as NAME of a BundleSource, or as KIND/NAME of one of Flux.")
+	o.catalog.bind(flags)
 	flags.StringVar(&o.account, "service-account", "installer", "ServiceAccount that installs the bundle.")
 	flags.StringVar(&o.path, "path", "", "Folder of the artifact that holds the bundle.")
 	a.EnumFlag(cmd, &o.format, "format", "", "Format of the bundle; detected when left out.",
@@ -192,7 +197,13 @@ func (o *deploymentFlags) spec(cmd *cobra.Command, a *kit.App) (*v1alpha1.Bundle
 		ServiceAccountName: o.account,
 	}
 	var err error
+	if spec.Catalog, err = o.catalog.spec(cmd); err != nil {
+		return nil, err
+	}
 	switch given := o.from.kinds(); {
+	case spec.Catalog != nil && (o.source != "" || len(given) > 0):
+		return nil, kit.UsageError(cmd, "--package takes the bundle from catalogs: use no source beside it")
+	case spec.Catalog != nil:
 	case o.source != "" && len(given) > 0:
 		return nil, kit.UsageError(cmd, "--source names an existing source, and --%s a new one: use only one of the two", given[0])
 	case o.source != "":

@@ -24,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // StandardInput is the name of standard input among the files.
@@ -153,10 +154,17 @@ func (s *Set) Deployment(ctx context.Context, name, namespace string) (*v1alpha1
 }
 
 // Source returns the spec of the source of a deployment: its own, or that of the BundleSource that it names; nil if it names
-// one that is not in the files.
+// one that is not in the files. With spec.catalog it is the bundle of the lock.
 func (s *Set) Source(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSourceSpec, error) {
 	if d.Spec.Source != nil {
 		return d.Spec.Source, nil
+	}
+	if of := d.Spec.Catalog; of != nil {
+		if of.Lock == nil {
+			return nil, fmt.Errorf("BundleDeployment %s takes package %s from catalogs, and without spec.catalog.lock only a cluster knows which bundle that is: "+
+				"resolve it with satchel resolve, and write the lock, or give a folder or an image in place of the source", d.Name, of.Package)
+		}
+		return new(effective.CatalogBundleSource(of.Image, of.Lock.Image)), nil
 	}
 	ref := d.Spec.SourceRef
 	for _, o := range s.ofKind(v1alpha1.BundleSourceKind) {

@@ -95,7 +95,7 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 		Rules: plan.Rules{Pruning: pruning.Policy{Orphan: how.orphan, Definitions: how.definitions}},
 	}
 	f := RemovalPlan{Namespace: d.Namespace, Name: d.Name, Goes: []AffectedObject{}, Stays: []AffectedObject{}}
-	if d.Spec.Source != nil {
+	if effective.OwnsSource(d) {
 		f.Source = d.Name
 	}
 	if d.Spec.KubeConfig != nil {

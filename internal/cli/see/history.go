@@ -146,7 +146,7 @@ var outcomeColors = map[v1alpha1.Outcome]printer.Color{
 func (r Revisions) Table(wide bool, now time.Time) *printer.Table {
 	t := &printer.Table{Headers: []string{"VERSION", "ORIGIN", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "MESSAGE"}}
 	if wide {
-		t.Headers = []string{"VERSION", "ORIGIN", "REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "ATTEMPTS", "GENERATION", "DIGEST", "PLAN", "MESSAGE"}
+		t.Headers = []string{"VERSION", "ORIGIN", "REVISION", "OUTCOME", "STATE", "STARTED", "TOOK", "CREATE", "UPDATE", "DELETE", "ATTEMPTS", "GENERATION", "DIGEST", "PLAN", "BUNDLE", "CATALOG", "MESSAGE"}
 	}
 	for _, l := range r.Revisions {
 		message := view.OneLine(l.Message, kit.StatusWidth)
@@ -159,7 +159,8 @@ func (r Revisions) Table(wide bool, now time.Time) *printer.Table {
 		texts = append(texts, kit.Dash(string(l.Outcome)), l.state(), view.Age(now, l.StartedTime)+" ago", l.took(now),
 			strconv.Itoa(int(l.Create)), strconv.Itoa(int(l.Update)), strconv.Itoa(int(l.Delete)))
 		if wide {
-			texts = append(texts, strconv.Itoa(int(l.Attempts)), strconv.FormatInt(l.Generation, 10), kit.Dash(l.Digest), kit.Dash(l.Plan))
+			texts = append(texts, strconv.Itoa(int(l.Attempts)), strconv.FormatInt(l.Generation, 10), kit.Dash(l.Digest), kit.Dash(l.Plan),
+				kit.Dash(view.Inline(l.Bundle)), kit.Dash(view.Inline(l.Catalog)))
 		}
 		row := t.Add(append(texts, message)...)
 		row[colored].Color = outcomeColors[l.Outcome]

@@ -49,6 +49,7 @@ func (d *Deployment) node(s printer.Style, now time.Time, why string) printer.No
 	add("origin", d.Origin)
 	add("revision", d.Revision)
 	add("artifact", d.Digest)
+	add("bundle", d.bundle)
 	add("package", view.PackageText(d.Package))
 	if d.Applied != nil {
 		add("applied", view.Age(now, *d.Applied)+" ago")

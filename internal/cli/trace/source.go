@@ -32,9 +32,12 @@ type Deployment struct {
 	Account   string                  `json:"serviceAccount"`
 	Format    string                  `json:"format,omitempty"`
 	Package   *v1alpha1.PackageStatus `json:"package,omitempty"`
+	// Bundle is the installed bundle of a catalog, with spec.catalog.
+	Bundle *v1alpha1.InstalledBundle `json:"bundle,omitempty"`
 
-	state string
-	color printer.Color
+	bundle string // in words
+	state  string
+	color  printer.Color
 }
 
 // fluxSourceGroup is the API group of the sources of Flux.
@@ -66,7 +69,10 @@ func NewTraceDeployment(d *v1alpha1.BundleDeployment) *Deployment {
 	s := view.Summarize(d)
 	found := &Deployment{Namespace: d.Namespace, Name: d.Name, Ready: s.Readiness(), Revision: s.Revision, Origin: s.Origin, Version: s.Version,
 		Digest: appliedRecord(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
-		Format: string(d.Status.Format), Package: d.Status.Package, state: view.StateOf(s), color: printer.SummaryColor(s)}
+		Format: string(d.Status.Format), Package: d.Status.Package, bundle: view.BundleText(d), state: view.StateOf(s), color: printer.SummaryColor(s)}
+	if d.Status.Catalog != nil {
+		found.Bundle = d.Status.Catalog.Installed
+	}
 	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
 		found.Digest = kept.Digest
 	}

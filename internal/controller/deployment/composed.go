@@ -6,12 +6,18 @@ import (
 	"context"
 
 	"github.com/satchel-dev/satchel/internal/apply/removal"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/catalogs"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/settle"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
 // The steps below need several stages, or pass what one stage found to another.
+
+// resolveCatalog finds the bundle of spec.catalog.
+func (r *Reconciler) resolveCatalog(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	return r.catalogs.Resolve(ctx, &catalogs.Input{Subject: &s.Subject, Listed: &s.listed, Resolved: &s.resolved})
+}
 
 // due decides whether this reconcile compares the objects with the cluster. An apply that waits is not repeated before what
 // it waits for has changed.
@@ -87,6 +93,9 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, e
 // after a crash every written object is listed.
 func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.resolved.Due {
+		if s.resolved.AppliedAsIs(&s.Subject) {
+			s.resolved.MarkInstalled(&s.Subject) // another bundle with the same content
+		}
 		return pipeline.Continue, nil
 	}
 	in := s.delivering()

@@ -29,8 +29,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/artifact/packages"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/catalogs"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/decide"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
@@ -97,6 +99,10 @@ type Deps struct {
 	// AbandonAfter is how long a removal may fail without its ServiceAccount before it is abandoned; abandon.Default if 0,
 	// for ever if negative.
 	AbandonAfter time.Duration
+	// Packages reads what BundleCatalogs say about packages; nil without spec.catalog.
+	Packages *packages.Reader
+	// SharedCatalogs is the namespace with BundleCatalogs for all namespaces; "" for none.
+	SharedCatalogs string
 	// Artifacts loads what sources publish.
 	Artifacts *loader.Loader
 	// Workers convert bundles and judge the upgrades of CRDs.
@@ -138,6 +144,8 @@ type Reconciler struct {
 	labels         nslabel.Reader
 	names          *drift.Names // watches the Secrets and ConfigMaps that conversions need
 	scrubs         scrub.Memory
+	follower       *catalogs.Follower // wakes deployments when catalogs change
+	catalogs       catalogs.Stage
 	waker          *trigger.Waker
 
 	resolve resolve.Stage
@@ -172,6 +180,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	if r.names = drift.NewNames(watches); watches.Limit > 0 {
 		r.watches = drift.New(watches)
 	}
+	r.follower = &catalogs.Follower{Reader: deps.Client, Packages: deps.Packages, Shared: deps.SharedCatalogs, Wake: r.waker.Wake}
 	r.connect()
 	return r
 }
@@ -206,6 +215,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 		return err
 	}
 	r.Timeline.OnRewind(r.rewound)
+	if err := r.follower.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("following bundlecatalogs: %w", err)
+	}
 	if err := mgr.Add(r.kinds); err != nil {
 		return err
 	}
@@ -315,6 +327,9 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 		return r.backoff.Conflict(s.Key(), failed)
 	}
 	s.note.Version = s.Object.ResourceVersion
+	if catalogs.Advanced(s.Before, s.Object) {
+		r.waker.Wake(s.Key(), 0) // for the next upgrade
+	}
 	r.settle.Emit(settling)
 	r.settle.ShowExpiry(settling)
 	r.settle.ShowHeld(settling)

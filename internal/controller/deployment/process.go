@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
+	"github.com/satchel-dev/satchel/internal/artifact/packages"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/abandon"
@@ -48,6 +49,8 @@ type Options struct {
 	ArtifactCAFile string
 	// Namespace of the controllers, which holds the Secret with the keys.
 	Namespace string
+	// SharedCatalogs is the namespace with BundleCatalogs for all namespaces; "" for none.
+	SharedCatalogs string
 	// CachePath is the folder of loaded artifacts and of snapshots of what was applied
 	// last.
 	CachePath string
@@ -89,6 +92,8 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"A file with the token that is sent only to the --artifact-servers; read again for each download.")
 	fs.StringVar(&o.ArtifactCAFile, "artifact-ca-file", "",
 		"A file with the CA certificates, in PEM, by which https artifact servers are trusted instead of those of the system; read again for each connection.")
+	fs.StringVar(&o.SharedCatalogs, "shared-catalog-namespace", "",
+		"The namespace with the BundleCatalogs that the BundleDeployments of all namespaces see, as in the source controller. Empty for none.")
 	fs.StringVar(&o.CachePath, "cache-path", "/cache", "The folder for loaded artifacts and for what was applied last.")
 	fs.Int64Var(&o.CacheMiB, "cache-size-mib", 1024, "How many MiB of artifacts are kept in the cache.")
 	o.Egress.BindAddressFlags(fs, "that kubeconfigs may lead to", "that kubeconfigs may not lead to")
@@ -188,6 +193,10 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 	if err != nil {
 		return Deps{}, err
 	}
+	catalogPackages, err := packages.Open(packages.Options{Client: artifacts, ServerURLs: o.ArtifactServers, CacheDir: filepath.Join(o.CachePath, "catalogs")})
+	if err != nil {
+		return Deps{}, err
+	}
 	snapshots, err := lastapplied.Open(filepath.Join(o.CachePath, "applied"), nil)
 	if err != nil {
 		return Deps{}, err
@@ -213,7 +222,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (Deps, err
 	return Deps{
 		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Clients: o.Remote.Kept, Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Snapshots: snapshots, Keys: keys, Manifests: o.Manifests,
+		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Packages: catalogPackages, SharedCatalogs: o.SharedCatalogs, Snapshots: snapshots, Keys: keys, Manifests: o.Manifests,
 		Watches: drift.Options{Limit: o.WatchLimit, PerCluster: o.Remote.Watches}, Timeline: timeline.Of(mgr),
 	}, nil
 }

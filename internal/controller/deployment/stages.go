@@ -5,6 +5,7 @@ package deployment
 import (
 	"context"
 
+	"github.com/satchel-dev/satchel/internal/controller/deployment/catalogs"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/decide"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
@@ -25,6 +26,7 @@ func (r *Reconciler) connect() {
 		Labels:    &r.labels,
 		Approvals: approvals, Snapshots: r.Snapshots, Names: r.names, Scrubs: &r.scrubs, Kinds: r.kinds,
 	}
+	r.catalogs = catalogs.Stage{Reader: r.Client, Packages: r.Packages, Shared: r.SharedCatalogs, Saw: r.follower.Saw}
 	r.render = render.Stage{Renderer: r.renderer, Artifacts: r.Artifacts, Entropy: r.Entropy}
 	r.decide = decide.Stage{
 		Reader: r.Client, Approvals: approvals, Watches: r.watches, Kinds: r.kinds, Progress: &r.remoteProgress,

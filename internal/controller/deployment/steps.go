@@ -32,6 +32,7 @@ type declaredStep struct {
 func declaredSteps() []declaredStep {
 	const (
 		source    = v1alpha1.SourceReadyCondition
+		resolved  = v1alpha1.ResolvedCondition
 		converted = v1alpha1.ConvertedCondition
 		planned   = v1alpha1.PlannedCondition
 		applied   = v1alpha1.AppliedCondition
@@ -44,6 +45,7 @@ func declaredSteps() []declaredStep {
 		{"target", ready, false, resolves((*resolve.Stage).Target)},
 		{"recover", ready, false, resolves((*resolve.Stage).Recover)},
 		{"accept", ready, true, resolves((*resolve.Stage).Accept)},
+		{"catalog", resolved, true, (*Reconciler).resolveCatalog},
 		{"source", source, true, resolves((*resolve.Stage).FindSource)},
 		{stage.StepInputs, converted, true, resolves((*resolve.Stage).FindInputs)},
 		{"trust", source, true, resolves((*resolve.Stage).Trust)},

@@ -27,7 +27,7 @@ const (
 
 // Fields of a BundleDeployment that the rollout sets, and those that are equal on all clusters.
 var (
-	ownFields    = []string{"source", "sourceRef", "kubeConfig", "suspend", "dependsOn"}
+	ownFields    = []string{"source", "sourceRef", "catalog", "kubeConfig", "suspend", "dependsOn"}
 	sharedFields = []string{"serviceAccountName", "installNamespace", "approval"}
 )
 

@@ -71,6 +71,8 @@ type Consent struct {
 	demand demand
 	// Asks lists the reasons why the plan needs an approval; empty if it needs none.
 	Asks []string
+	// head says where the plan goes, with spec.catalog.
+	head string
 	// Begun: this reconcile recorded that the plan is executed.
 	Begun bool
 }
@@ -129,6 +131,9 @@ type Proposal struct {
 	Plan   *plan.Plan
 	Hooks  []plan.Hook
 	Listed inventory.Inventory
+	// Head says where the plan goes, and Further are escalations beside those of its objects; "" and nil without spec.catalog.
+	Head    string
+	Further []string
 	// bare returns objects of the plan as the bundle has them.
 	Bare func([]plan.Object) ([]*unstructured.Unstructured, error)
 }
@@ -151,6 +156,7 @@ func (a Approvals) Waits(c *Consent, p Proposal) (bool, error) {
 		return false, nil
 	}
 	var err error
+	c.head = p.Head
 	c.Asks, err = a.asks(c, p)
 	return err == nil && (len(c.Asks) > 0 || c.Denied != nil), err
 }
@@ -184,8 +190,12 @@ func AwaitsApproval(err error) bool {
 
 // requiredText says what needs an approval, and how to approve it.
 func (c *Consent) requiredText(d *v1alpha1.BundleDeployment, revision string) string {
-	return fmt.Sprintf("the plan %s for revision %s waits for an approval: %s.\nSee it with satchel plan %s -n %s; approve it with satchel approve %s -n %s --plan %s, or deny it with the same command and --deny",
-		c.Digest, revision, strings.Join(c.Asks, "; "), d.Name, d.Namespace, d.Name, d.Namespace, c.Digest)
+	to := "revision " + revision
+	if c.head != "" {
+		to = c.head + ", " + to
+	}
+	return fmt.Sprintf("the plan %s for %s waits for an approval: %s.\nSee it with satchel plan %s -n %s; approve it with satchel approve %s -n %s --plan %s, or deny it with the same command and --deny",
+		c.Digest, to, strings.Join(c.Asks, "; "), d.Name, d.Namespace, d.Name, d.Namespace, c.Digest)
 }
 
 // DeniedText says who denied the plan, and what to do.

@@ -32,7 +32,7 @@ func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
 	}
 	found = slices.Concat(found, destroysText("recreated", recreated), destroysText("adopted from other owners", adopted))
 	contents, err := a.contentEscalations(c, p)
-	return append(found, contents...), err
+	return slices.Concat(p.Further, found, contents), err
 }
 
 // reaches lists what in the spec goes beyond the last plan, whatever the content.

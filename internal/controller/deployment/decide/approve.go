@@ -33,7 +33,7 @@ func (st *Stage) Approve(_ context.Context, in *Input) (pipeline.Outcome, error)
 	}
 	c := in.Decided.Consent
 	waits, err := st.Approvals.Waits(c, approval.Proposal{
-		Object: in.Object, Plan: in.Decided.Plan, Hooks: in.Rendered.Hooks, Listed: in.Listed.Inventory, Bare: func(objects []plan.Object) ([]*unstructured.Unstructured, error) {
+		Object: in.Object, Plan: in.Decided.Plan, Hooks: in.Rendered.Hooks, Listed: in.Listed.Inventory, Head: in.Resolved.Head(), Further: in.furtherEscalations(), Bare: func(objects []plan.Object) ([]*unstructured.Unstructured, error) {
 			return in.Rendered.Bare(in.Subject, objects)
 		},
 	})
@@ -42,6 +42,14 @@ func (st *Stage) Approve(_ context.Context, in *Input) (pipeline.Outcome, error)
 	}
 	in.Decided.Accepted = true
 	return pipeline.Stop, c.Pending(in.Object, in.Resolved.Revision())
+}
+
+// furtherEscalations are those of spec.catalog.
+func (in *Input) furtherEscalations() []string {
+	if in.Resolved.Catalog == nil || in.Resolved.Rejected != nil {
+		return nil
+	}
+	return in.Resolved.Catalog.Escalations
 }
 
 // grounds is the digest of what users of the namespace control of a plan: the spec without its intervals,

@@ -31,6 +31,7 @@ func (in *Input) undoBegin(err error) error {
 	in.Object.Status.Executed = before.Executed
 	in.Object.Status.Inventory = before.Encoded
 	in.Object.Status.Hooks = before.Hooks
+	in.Object.Status.Catalog = before.Catalog
 	in.Listed.Inventory = before.Inventory
 	return in.Decided.Consent.Withdraw(in.Object, in.Resolved.Revision(), in.Decided.Plan.Summary(), err)
 }

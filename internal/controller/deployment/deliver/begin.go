@@ -77,11 +77,12 @@ func (st *Stage) Begin(in *Input) error {
 	if err := st.beginPlan(in); err != nil {
 		return err
 	}
-	in.Delivered.Unbegun = stage.Unbegun{Executed: in.Object.Status.Executed, Encoded: in.Object.Status.Inventory, Inventory: in.Listed.Inventory, Hooks: in.Stored.Status.Hooks}
+	in.Delivered.Unbegun = stage.Unbegun{Executed: in.Object.Status.Executed, Encoded: in.Object.Status.Inventory, Inventory: in.Listed.Inventory, Hooks: in.Stored.Status.Hooks, Catalog: in.Object.Status.Catalog.DeepCopy()}
 	if err := in.Listed.Record(in.Subject, in.Delivered.Hooks.In(in.Decided.Plan.Inventory)); err != nil {
 		return err
 	}
 	if !in.Keeping {
+		in.Resolved.MarkInstalled(in.Subject)
 		st.Approvals.Begin(in.Decided.Consent, in.Object, in.Now)
 	}
 	return nil
@@ -94,4 +95,5 @@ func (in *Input) Unstored() {
 	status.Inventory = stored.Inventory
 	status.Executed = stored.Executed
 	status.Hooks = stored.Hooks
+	status.Catalog = stored.Catalog
 }

@@ -19,8 +19,12 @@ import (
 // referenced source, and takes its artifact.
 func (st *Stage) FindSource(ctx context.Context, in *Input) (pipeline.Outcome, error) {
 	var err error
-	if in.Resolved.Source, err = st.Sources.Find(ctx, in.Object, &in.Before.Status); err != nil {
+	if in.Resolved.Source, err = st.Sources.Find(ctx, in.Object, &in.Before.Status, in.Resolved.Catalog); err != nil {
 		return pipeline.Stop, err
+	}
+	if catalog := in.Resolved.Catalog; catalog != nil && !catalog.Pinned {
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Waiting: true,
+			Err: fmt.Errorf("waiting for the digest of the image in bundlesource %s", in.Key())}
 	}
 	in.Resolved.Artifact, in.Resolved.OriginRevision = in.Resolved.Source.Artifact, in.Resolved.Source.Revision
 	return pipeline.Continue, in.chooseRevision()

@@ -60,12 +60,12 @@ type Sources struct {
 }
 
 // Find creates or updates the BundleSource of an inline source, or reads the referenced source. was is the status as the
-// reconcile found it. A source has an artifact.
-func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (found *stage.Origin, err error) {
+// reconcile found it. A source has an artifact. With spec.catalog, the inline source is that of the resolved bundle.
+func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus, catalog *stage.Catalog) (found *stage.Origin, err error) {
 	if ref := d.Spec.SourceRef; ref != nil && effective.IsFlux(ref) {
 		found, err = r.fluxSource(ctx, d)
 	} else {
-		found, err = r.currentSource(ctx, d, was)
+		found, err = r.currentSource(ctx, d, was, inlineOf(d, catalog))
 	}
 	if err != nil {
 		return nil, err
@@ -75,22 +75,24 @@ func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1
 
 // currentSource is the BundleSource of a deployment. The cache may be outdated after a start: a revision other than
 // the last one that was tried is read from the API server.
-func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus) (*stage.Origin, error) {
-	found, err := r.ownSource(ctx, r.Cached(), d)
+func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus, inline *inlineSource) (*stage.Origin, error) {
+	found, err := r.ownSource(ctx, r.Cached(), d, inline)
 	known := err == nil && (found.Artifact.Revision == was.LastAttemptedRevision || found.Artifact.Revision == was.RejectedRevision)
 	if known || was.LastAttemptedRevision == "" {
 		return found, err
 	}
-	return r.ownSource(ctx, r.Live, d)
+	return r.ownSource(ctx, r.Live, d, inline)
 }
 
 // ownSource is the BundleSource of a deployment, with an artifact.
-func (r Sources) ownSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*stage.Origin, error) {
-	find := r.referencedSource
-	if d.Spec.Source != nil {
-		find = r.keepInlineSource
+func (r Sources) ownSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment, inline *inlineSource) (*stage.Origin, error) {
+	var source *v1alpha1.BundleSource
+	var err error
+	if inline != nil {
+		source, err = r.keepInlineSource(ctx, reader, d, inline)
+	} else {
+		source, err = r.referencedSource(ctx, reader, d)
 	}
-	source, err := find(ctx, reader, d)
 	if err == nil {
 		err = sourceProblem(source)
 	}
@@ -131,13 +133,58 @@ func (r Sources) referencedSource(ctx context.Context, reader client.Reader, d *
 	return &source, nil
 }
 
-// keepInlineSource creates or updates the BundleSource that holds spec.source.
-func (r Sources) keepInlineSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
+// inlineSource is what the BundleSource of the deployment's name holds.
+type inlineSource struct {
+	spec        v1alpha1.BundleSourceSpec
+	annotations map[string]string
+}
+
+// catalogAnnotations are those of a source with a bundle of a catalog. Another source has none of them.
+var catalogAnnotations = []string{
+	v1alpha1.CatalogPackageAnnotation, v1alpha1.CatalogBundleAnnotation, v1alpha1.CatalogVersionAnnotation, v1alpha1.CatalogAnnotation,
+	v1alpha1.InstalledBundleAnnotation, v1alpha1.InstalledVersionAnnotation,
+}
+
+// inlineOf is spec.source, or the source of the bundle that spec.catalog resolved to; nil for a reference.
+func inlineOf(d *v1alpha1.BundleDeployment, catalog *stage.Catalog) *inlineSource {
+	switch {
+	case d.Spec.Source != nil:
+		return &inlineSource{spec: *d.Spec.Source}
+	case catalog != nil:
+		return &inlineSource{spec: catalog.Source, annotations: catalog.Annotations}
+	}
+	return nil
+}
+
+// isIn tells whether a BundleSource holds it.
+func (i *inlineSource) isIn(source *v1alpha1.BundleSource) bool {
+	for _, name := range catalogAnnotations {
+		if source.Annotations[name] != i.annotations[name] {
+			return false
+		}
+	}
+	return equality.Semantic.DeepEqual(source.Spec, i.spec)
+}
+
+// putInto writes it into a BundleSource.
+func (i *inlineSource) putInto(source *v1alpha1.BundleSource) {
+	source.Spec = *i.spec.DeepCopy()
+	for _, name := range catalogAnnotations {
+		if value := i.annotations[name]; value != "" {
+			metav1.SetMetaDataAnnotation(&source.ObjectMeta, name, value)
+			continue
+		}
+		delete(source.Annotations, name)
+	}
+}
+
+// keepInlineSource creates or updates the BundleSource that holds the inline source.
+func (r Sources) keepInlineSource(ctx context.Context, reader client.Reader, d *v1alpha1.BundleDeployment, inline *inlineSource) (*v1alpha1.BundleSource, error) {
 	key := client.ObjectKeyFromObject(d)
 	var source v1alpha1.BundleSource
 	err := reader.Get(ctx, key, &source)
 	if apierrors.IsNotFound(err) {
-		return r.createInlineSource(ctx, d)
+		return r.createInlineSource(ctx, d, inline)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading bundlesource %s: %w", key, err)
@@ -147,10 +194,10 @@ func (r Sources) keepInlineSource(ctx context.Context, reader client.Reader, d *
 			"bundlesource %s exists and does not belong to this deployment, which needs that name for its inline source: delete or rename it, or refer to it by spec.sourceRef", key)}
 	}
 	asked := pipeline.Requested(d) != d.Status.LastHandledReconcileAt && pipeline.Requested(d) != pipeline.Requested(&source)
-	if equality.Semantic.DeepEqual(source.Spec, *d.Spec.Source) && !asked && !r.Shard.CopyLabels(d, source.DeepCopy()) {
+	if inline.isIn(&source) && !asked && !r.Shard.CopyLabels(d, source.DeepCopy()) {
 		return &source, nil
 	}
-	return r.updateInlineSource(ctx, d, &source)
+	return r.updateInlineSource(ctx, d, &source, inline)
 }
 
 // dropInlineSource deletes the BundleSource of a former inline source once the
@@ -179,8 +226,9 @@ func (r Sources) dropInlineSource(ctx context.Context, d *v1alpha1.BundleDeploym
 	return nil
 }
 
-func (r Sources) createInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment) (*v1alpha1.BundleSource, error) {
-	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}, Spec: *d.Spec.Source.DeepCopy()}
+func (r Sources) createInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment, inline *inlineSource) (*v1alpha1.BundleSource, error) {
+	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+	inline.putInto(source)
 	if err := controllerutil.SetControllerReference(d, source, r.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("owning bundlesource %s/%s: %w", d.Namespace, d.Name, err)
 	}
@@ -190,7 +238,7 @@ func (r Sources) createInlineSource(ctx context.Context, d *v1alpha1.BundleDeplo
 		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Waiting: true,
 			Err: fmt.Errorf("waiting for bundlesource %s/%s to be fetched", d.Namespace, d.Name)}
 	}
-	if apierrors.IsForbidden(err) { // by an admission policy, which says what to do
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) { // by an admission policy, which says what to do, or a catalog with an invalid image
 		return nil, failure.Error{Reason: v1alpha1.ReasonSourceNotReady, Err: fmt.Errorf("creating bundlesource %s/%s: %w", d.Namespace, d.Name, err)}
 	}
 	if err != nil {
@@ -200,9 +248,9 @@ func (r Sources) createInlineSource(ctx context.Context, d *v1alpha1.BundleDeplo
 }
 
 // updateInlineSource copies the spec, a reconcile request, and the labels of the shard.
-func (r Sources) updateInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) (*v1alpha1.BundleSource, error) {
+func (r Sources) updateInlineSource(ctx context.Context, d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, inline *inlineSource) (*v1alpha1.BundleSource, error) {
 	before := source.DeepCopy()
-	source.Spec = *d.Spec.Source.DeepCopy()
+	inline.putInto(source)
 	r.Shard.CopyLabels(d, source)
 	if at := pipeline.Requested(d); at != "" {
 		metav1.SetMetaDataAnnotation(&source.ObjectMeta, meta.ReconcileRequestAnnotation, at)

@@ -28,7 +28,7 @@ func setPlan(in *Input) {
 		Recreate: int32(in.Decided.Plan.Count(plan.Recreate)),            //nolint:gosec // at most 25,000 objects
 		Update:   int32(in.Decided.Plan.Count(plan.Update, plan.Repair)), //nolint:gosec // at most 25,000 objects
 		Delete:   int32(in.Decided.Plan.Deletions()),                     //nolint:gosec // at most 25,000 objects
-		Summary:  in.Decided.Plan.Summary(),
+		Summary:  in.Resolved.PlanSummary(in.Decided.Plan.Summary()),
 	}
 	in.digested(in.Object.Status.Plan)
 }

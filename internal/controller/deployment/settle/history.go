@@ -131,6 +131,7 @@ func (in *Input) recordOrigins(record *v1alpha1.RevisionRecord) {
 // recordNames records the names of the revision for people. The origin is that with which it was first tried, also when
 // another commit or tag has the same content.
 func (in *Input) recordNames(record *v1alpha1.RevisionRecord) {
+	in.Resolved.RecordBundle(in.Object, record)
 	if record.OriginRevision == "" {
 		record.OriginRevision = in.Resolved.OriginRevision
 	}

@@ -37,6 +37,7 @@ func (st *Stage) keepHealthy(in *Input) {
 		Source: in.Resolved.Source.Owner.Kind + "/" + in.Resolved.Source.Owner.Name,
 		URL:    in.Resolved.Artifact.URL, Revision: in.Resolved.Artifact.Revision, Digest: in.Resolved.Artifact.Digest,
 		OriginRevision: cmp.Or(in.Resolved.OriginRevision, in.Object.Status.LastAppliedOriginRevision),
+		Bundle:         stage.InstalledBundle(in.Object),
 		Material:       in.Note.Planned.Material, Proof: st.Approvals.ProveHealthy(in.Object, in.Note.Planned.Material),
 	}
 }

@@ -32,6 +32,7 @@ func Update(in *Input, err error) {
 	setWarnings(in)
 	setDrift(in)
 	setCertificates(in)
+	in.Resolved.SetCatalogConditions(in.Object)
 	setSourceReady(in)
 	setReached(in)
 	setFailed(in, err)

@@ -42,6 +42,7 @@ type Delivered struct {
 // Unbegun holds the status fields that the beginning of a plan replaces.
 type Unbegun struct {
 	Executed  *v1alpha1.ExecutedPlan
+	Catalog   *v1alpha1.CatalogPackageStatus
 	Encoded   *v1alpha1.Inventory
 	Inventory inventory.Inventory
 	Hooks     *v1alpha1.HooksStatus

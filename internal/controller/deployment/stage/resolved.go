@@ -23,6 +23,7 @@ import (
 // steps from account to due.
 type Resolved struct {
 	Access   Access
+	Catalog  *Catalog // what spec.catalog resolved to; nil without it
 	Source   *Origin
 	Artifact *meta.Artifact
 	// OriginRevision names Artifact as its upstream does; "" where that is not known.

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/satchel-dev/satchel/internal/artifact"
+)
+
+const (
+	// mostBytes bounds the answer about one package. The largest one of a public catalog of 130 MB has 0.5 MB.
+	mostBytes = 32 << 20
+	// mostProblem bounds the text of a problem.
+	mostProblem = 1 << 10
+	// standbyAttempts is how often a request is made while servers that wait to lead answer.
+	standbyAttempts = 6
+)
+
+// ask asks the server, and keeps the answer.
+func (r *Reader) ask(ctx context.Context, c Catalog, name string, was header, kept bool) (Found, error) {
+	address, err := r.admit(c)
+	if err != nil {
+		return Found{}, err
+	}
+	validator := ""
+	if kept && was.Digest != "" && was.Problem == "" {
+		validator = `"` + was.Digest + `"`
+	}
+	response, err := r.request(ctx, address+"?package="+url.QueryEscape(name), validator)
+	if err != nil {
+		return Found{}, err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read from
+	now := header{Namespace: c.Namespace, Catalog: c.Name, Package: name, Content: c.Content}
+	switch response.StatusCode {
+	case http.StatusNotModified:
+		return r.confirm(keyOf(c, name), was, c.Content)
+	case http.StatusNoContent:
+		return r.keep(now, nil)
+	case http.StatusUnprocessableEntity:
+		text, err := io.ReadAll(io.LimitReader(response.Body, mostProblem))
+		if err != nil {
+			return Found{}, fmt.Errorf("receiving the problem of the package: %w", err)
+		}
+		now.Problem = strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
+		now.Digest = digestOf(text)
+		return r.keep(now, nil)
+	case http.StatusOK:
+		return r.receive(now, response)
+	case http.StatusNotFound:
+		return Found{}, errors.New("the artifact server does not serve the catalog: it has to be fetched again")
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return Found{}, fmt.Errorf("the artifact server answered %s: check --artifact-token-file here and --artifact-readers there", response.Status)
+	}
+	return Found{}, fmt.Errorf("the artifact server answered %s", response.Status)
+}
+
+// receive reads the blobs of a package, and compares them with their digest.
+func (r *Reader) receive(now header, response *http.Response) (Found, error) {
+	content, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
+	if err != nil {
+		return Found{}, fmt.Errorf("receiving the package: %w", err)
+	}
+	if len(content) > mostBytes {
+		return Found{}, fmt.Errorf("the package has more than %d bytes", mostBytes)
+	}
+	now.Digest = digestOf(content)
+	if tag := response.Header.Get("Etag"); tag != `"`+now.Digest+`"` {
+		return Found{}, fmt.Errorf("the package has the digest %s, and the artifact server says %.100s", now.Digest, tag)
+	}
+	return r.keep(now, content)
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// request asks until the server that leads answers.
+func (r *Reader) request(ctx context.Context, address, validator string) (*http.Response, error) {
+	for attempt := 1; ; attempt++ {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+		if err != nil {
+			return nil, fmt.Errorf("making a request: %w", err)
+		}
+		request.Header.Set("Accept-Encoding", "identity") // the digest is that of the bytes as they are stored
+		if validator != "" {
+			request.Header.Set("If-None-Match", validator)
+		}
+		response, err := r.client.Do(request)
+		if err != nil {
+			return nil, fmt.Errorf("the artifact server does not answer: %w", err)
+		}
+		if attempt == standbyAttempts || response.Header.Get(artifact.StandbyHeader) == "" {
+			return response, nil
+		}
+		response.Body.Close() //nolint:errcheck // nothing in it is of use
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+)
+
+// restoreInstalled finds out which bundle is installed if the status does not say it. The first line that holds decides.
+//
+//	the owned BundleSource names it       that
+//	spec.catalog.installed names it       that
+//	objects are installed                 Stalled
+//	else                                  none
+func (st *Stage) restoreInstalled(ctx context.Context, in *Input) error {
+	status := in.Object.Status.Catalog
+	if status.Installed != nil {
+		return nil
+	}
+	source, err := st.ownedSource(ctx, in)
+	if err != nil {
+		return err
+	}
+	if source != nil && source.Annotations[v1alpha1.CatalogPackageAnnotation] == in.Object.Spec.Catalog.Package {
+		if bundle := source.Annotations[v1alpha1.InstalledBundleAnnotation]; bundle != "" {
+			status.Installed = &v1alpha1.InstalledBundle{Bundle: bundle, Version: source.Annotations[v1alpha1.InstalledVersionAnnotation]}
+			return nil
+		}
+	}
+	if given := in.Object.Spec.Catalog.Installed; given != nil {
+		status.Installed = &v1alpha1.InstalledBundle{Bundle: given.Bundle, Version: given.Version}
+		return nil
+	}
+	if in.Listed.Inventory.Len() == 0 {
+		return nil
+	}
+	return failure.Error{Reason: v1alpha1.ReasonInstalledUnknown, Stalled: true, Err: errors.New(
+		"objects are installed, and neither the status nor the BundleSource of this deployment says which bundle of the package they are: " +
+			"set spec.catalog.installed to its name and version, such as {bundle: shop.v1.0.0, version: 1.0.0}")}
+}
+
+// ownedSource is the BundleSource that the deployment keeps; nil if there is none.
+func (st *Stage) ownedSource(ctx context.Context, in *Input) (*v1alpha1.BundleSource, error) {
+	var source v1alpha1.BundleSource
+	err := st.Reader.Get(ctx, in.Key(), &source)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading bundlesource %s: %w", in.Key(), err)
+	case !metav1.IsControlledBy(&source, in.Object):
+		return nil, nil
+	}
+	return &source, nil
+}

@@ -146,6 +146,10 @@ func (w *World) startControllers(ctx context.Context, admin *rest.Config, o Opti
 	if err != nil {
 		return err
 	}
+	uploads, err := controlplane.FreeAddress()
+	if err != nil {
+		return err
+	}
 	storage, cache := filepath.Join(o.Dir, "artifacts"), filepath.Join(o.Dir, "cache")
 	for _, folder := range []string{storage, cache} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -156,7 +160,7 @@ func (w *World) startControllers(ctx context.Context, admin *rest.Config, o Opti
 		name string
 		args []string
 	}{
-		{"bundle-source-controller", []string{"--storage-path", storage, "--storage-addr", artifacts, "--storage-adv-addr", artifacts}},
+		{"bundle-source-controller", []string{"--storage-path", storage, "--storage-addr", artifacts, "--storage-adv-addr", artifacts, "--upload-addr", uploads}},
 		{"bundle-deployment-controller", []string{
 			"--cache-path", cache, "--artifact-servers", "http://" + artifacts, "--egress-allow", "127.0.0.1/32", "--watch-limit", "20000",
 		}},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/satchel-dev/satchel/internal/view"
 	"github.com/satchel-dev/satchel/tests/fleet"
 )
 
@@ -45,7 +46,11 @@ func (d *demo) satchel(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, filepath.Join(d.bin, "satchel"), args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+d.world.ControlPlane.KubeconfigPath())
 	out, err := command.CombinedOutput()
-	d.say("$ satchel %s", strings.Join(args, " "))
+	shown := make([]string, 0, len(args))
+	for _, arg := range args {
+		shown = append(shown, view.ShellWord(arg))
+	}
+	d.say("$ satchel %s", strings.Join(shown, " "))
 	d.text(string(out))
 	var answered *exec.ExitError
 	if err != nil && (!errors.As(err, &answered) || answered.ExitCode() != 1) {

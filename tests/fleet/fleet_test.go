@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/installation"
+)
+
+// clustersVariable says how many clusters are simulated: 20 without it, 1000 for figures.
+const clustersVariable = "SATCHEL_FLEET"
+
+// smallest is how many clusters have at least one of each fault.
+const smallest = 20
+
+func size(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(clustersVariable)
+	if text == "" {
+		return smallest
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < smallest || n > 5000 {
+		t.Fatalf("%s is %q: it has to be a number from %d to 5000", clustersVariable, text, smallest)
+	}
+	return n
+}
+
+// limit bounds each wait: seconds a cluster on a busy machine.
+func limit(clusters int) time.Duration { return 3*time.Minute + time.Duration(clusters)*2*time.Second }
+
+// rings are five waves: 2 %, 8 %, 20 %, 30 % and 40 % of the clusters.
+func rings(clusters int) func(int) string {
+	return func(index int) string {
+		for ring, percent := range []int{2, 10, 30, 60} {
+			if index*100 < percent*clusters {
+				return fmt.Sprintf("w%d", ring+1)
+			}
+		}
+		return "w5"
+	}
+}
+
+// TestFleet installs a bundle of four objects on simulated clusters, and upgrades them in five waves, while 1 % of the clusters do not
+// answer, 1 % refuse connections and 2 % deny the upgrade.
+func TestFleet(t *testing.T) {
+	if os.Getenv("SATCHEL_FULL") == "" && os.Getenv(clustersVariable) == "" {
+		t.Skip("takes two minutes: for the release suite, SATCHEL_FULL=1, or with " + clustersVariable + "=NUMBER of clusters")
+	}
+	ctrl.SetLogger(logr.Discard())
+	n := size(t)
+	w := startWorld(t, n)
+	ctx := t.Context()
+	must(t, w.Publish(ctx, "v1"))
+	must(t, w.Create(ctx, strategyOf(n)))
+
+	began := time.Now()
+	installed := must1(w.Await(ctx, "the installation", limit(n), completeWith(1)))(t)
+	t.Logf("installed on %s clusters in %s, %.1f requests a cluster", installed.Status.Progress, time.Since(began).Round(100*time.Millisecond), w.perCluster())
+
+	faults := breakSome(w, n)
+	before := w.perCluster()
+	began = time.Now()
+	must(t, w.Publish(ctx, "v2"))
+	soaking(t, w, n)
+	upgraded := must1(w.Await(ctx, "the upgrade", limit(n), completeWith(2)))(t)
+	t.Logf("upgraded %s clusters in %s, %.1f requests a cluster; %d do not answer, %d refuse, %d deny", upgraded.Status.Progress,
+		time.Since(began).Round(100*time.Millisecond), w.perCluster()-before, faults.silent, faults.refuse, faults.deny)
+	checkUpgraded(t, w, faults)
+	status, err := json.Marshal(upgraded.Status)
+	must(t, err)
+	t.Logf("the status has %d bytes", len(status))
+	if len(status) > 20_000 {
+		t.Errorf("the status has %d bytes, more than 20,000", len(status))
+	}
+	for _, p := range w.Controllers {
+		peak, err := p.PeakMiB()
+		must(t, err)
+		t.Logf("%s: at most %.0f MiB", p.Name, peak)
+	}
+	if n > smallest {
+		atRest(t, w)
+	}
+}
+
+// startWorld builds the controllers and starts the simulation.
+func startWorld(t *testing.T, n int) *World {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller", "./cmd/bundle-rollout-controller")
+	build.Dir = installation.Root()
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the controllers: %v\n%s", err, output)
+	}
+	w, err := Start(t.Context(), Options{Clusters: n, Ring: rings(n), Dir: dir, Bin: dir, Progress: os.Stderr})
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, p := range w.Controllers {
+				showEnd(t, p)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	must(t, err)
+	return w
+}
+
+// showEnd logs the end of the log of a controller.
+func showEnd(t *testing.T, p *Process) {
+	t.Helper()
+	const most = 4000
+	text, err := os.ReadFile(p.Log)
+	if err != nil {
+		t.Error(err)
+	}
+	t.Logf("%s: ...%s", p.Name, text[max(0, len(text)-most):])
+}
+
+// strategyOf tolerates the failures that the test makes, in each wave.
+func strategyOf(n int) v1alpha1.RolloutStrategy {
+	tolerant := func(w *v1alpha1.RolloutWave) {
+		w.MaxConcurrency = new(intstr.FromString("25%"))
+		w.MaxFailures = new(intstr.FromString("50%"))
+	}
+	first := func(w *v1alpha1.RolloutWave) {
+		tolerant(w)
+		w.Soak = v1alpha1.Duration{Duration: 5 * time.Second}
+	}
+	s := v1alpha1.RolloutStrategy{
+		Waves:    []v1alpha1.RolloutWave{Wave("w1", first), Wave("w2", tolerant), Wave("w3", tolerant), Wave("w4", tolerant), Wave("w5", tolerant)},
+		MinReady: v1alpha1.Duration{Duration: time.Second}, ProgressDeadline: v1alpha1.Duration{Duration: 15 * time.Second},
+		Unreachable: v1alpha1.UnreachableClusters{Policy: v1alpha1.UnreachableSkip, After: v1alpha1.Duration{Duration: 5 * time.Second}},
+	}
+	if n > 2*smallest { // a slow machine makes nothing overdue
+		s.ProgressDeadline = v1alpha1.Duration{Duration: time.Minute}
+	}
+	return s
+}
+
+// completeWith wants the newest revision to be the one of so many runs, on all clusters that can get it.
+func completeWith(run int64) func(*v1alpha1.BundleRollout) bool {
+	return func(o *v1alpha1.BundleRollout) bool {
+		return o.Status.Run == run && o.Status.CurrentRevision != nil && o.Status.CurrentRevision.Digest == o.Status.UpdateRevision.Digest
+	}
+}
+
+// broken counts clusters with faults, and holds the names of those that keep the former version.
+type broken struct {
+	silent, refuse, deny int
+	former               map[string]bool
+}
+
+// breakSome gives 1 % of the clusters no answer, 1 % no connection, and 2 % a policy that denies v2: of the later waves, at least one each.
+func breakSome(w *World, n int) broken {
+	b := broken{silent: max(n/100, 1), refuse: max(n/100, 1), deny: max(n/50, 1), former: map[string]bool{}}
+	last := n - 2 // the last cluster stays whole, for the test of drift
+	take := func(count int, f Fault) {
+		for range count {
+			w.Clusters[last].Break(f)
+			b.former[w.Clusters[last].Name] = true
+			last -= max(n/(2*(b.silent+b.refuse+b.deny)), 1)
+		}
+	}
+	take(b.silent, Fault{Silent: true})
+	take(b.refuse, Fault{Refuses: true})
+	take(b.deny, Fault{Denies: "v2"})
+	return b
+}
+
+// soaking deletes an object on the last cluster while the first wave soaks, and wants it back in the version of that cluster.
+func soaking(t *testing.T, w *World, n int) {
+	t.Helper()
+	must1(w.Await(t.Context(), "the first wave to soak", limit(n), func(o *v1alpha1.BundleRollout) bool {
+		return o.Status.Run == 2 && Reason(o) == v1alpha1.ReasonSoaking
+	}))(t)
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Clusters[n-1].Name, Name: "shop-1"}}
+	must(t, w.Client.Delete(t.Context(), object))
+	began := time.Now()
+	for w.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object) != nil {
+		if time.Since(began) > time.Minute {
+			t.Fatal("the drift of a late wave was not corrected while the first one soaked")
+		}
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the time until an object is back is measured
+	}
+	t.Logf("drift of a late wave was corrected in %s while the first wave soaked", time.Since(began).Round(time.Millisecond))
+	if object.Data["version"] != "v1" {
+		t.Errorf("the cluster of a late wave got %s while the first wave soaked", object.Data["version"])
+	}
+}
+
+// checkUpgraded wants the new version on all clusters but those with faults.
+func checkUpgraded(t *testing.T, w *World, b broken) {
+	t.Helper()
+	for _, c := range w.Clusters {
+		want := "v2"
+		if b.former[c.Name] {
+			want = "v1"
+		}
+		if got, err := w.VersionOn(t.Context(), c.Name); err != nil || got != want {
+			t.Errorf("cluster %s has version %s (%v), want %s", c.Name, got, err, want)
+		}
+	}
+}
+
+// perCluster is how many requests a cluster got so far, on average.
+func (w *World) perCluster() float64 {
+	var all int64
+	for _, c := range w.Clusters {
+		all += c.Requests()
+	}
+	return float64(all) / float64(len(w.Clusters))
+}
+
+// atRest repairs all clusters, and counts the requests of a minute when all have the version.
+func atRest(t *testing.T, w *World) {
+	t.Helper()
+	for _, c := range w.Clusters {
+		c.Break(Fault{})
+	}
+	must1(w.Await(t.Context(), "the late clusters", limit(len(w.Clusters)), func(o *v1alpha1.BundleRollout) bool {
+		return o.Status.Clusters != nil && int(o.Status.Clusters.Updated) == len(w.Clusters)
+	}))(t)
+	const minute = time.Minute
+	time.Sleep(minute / 6) //nolint:forbidigo // what was under way ends
+	before := w.perCluster()
+	time.Sleep(minute) //nolint:forbidigo // a rate is measured
+	t.Logf("at rest: %.2f requests a cluster in a minute", w.perCluster()-before)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must1 is must for a call with a result.
+func must1[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		must(t, err)
+		return value
+	}
+}

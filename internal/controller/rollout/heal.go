@@ -20,6 +20,8 @@ import (
 // paused or stands still. People may add fields, such as suspend. One that is rendered differently now, because its cluster has
 // other labels, is left alone: that goes through the waves.
 func (r *Reconciler) heal(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	s.memory.rendered.Begin(s.object.Generation)
+	s.memory.rendered.Forget(func(cluster string) bool { return s.children[cluster] != nil })
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(s.children)) {
 		child := s.children[name]
@@ -43,13 +45,19 @@ func (r *Reconciler) healOne(ctx context.Context, s *state, child *v1alpha1.Bund
 	if from == nil || err != nil {
 		return err
 	}
-	wanted, hash, err := from.render(cluster)
 	known := child.Annotations[v1alpha1.RolloutSpecAnnotation]
+	if s.memory.rendered.Intact(cluster.Name, child.ResourceVersion, known) {
+		if hash, err := s.hashOf(from, cluster); err == nil && hash == known {
+			return nil
+		}
+	}
+	wanted, hash, err := from.render(cluster)
 	if err != nil || hash != known && !sameSpec(known, wanted, child) {
 		return nil //nolint:nilerr // it is pending work
 	}
 	intact := func(live *v1alpha1.BundleDeployment) bool { return live == nil || wanted.IsIn(live) }
 	if hash == known && intact(child) {
+		s.memory.rendered.Keep(cluster.Name, child.ResourceVersion, hash)
 		return nil
 	}
 	wanted.Annotations = withAnnotations(wanted.Annotations, rolloutAnnotations(child))

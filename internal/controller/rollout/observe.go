@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +19,10 @@ import (
 
 // listClusters lists the clusters. Where that fails, those that were listed last are kept, and none is removed.
 func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	if s.now.Before(s.memory.listed.Add(listPause(len(s.memory.clusters)))) && s.memory.listedFor == s.object.Generation {
+		s.clusters = s.memory.clusters
+		return pipeline.Continue, nil
+	}
 	account, err := accountOf(&s.object.Spec)
 	if err != nil {
 		return pipeline.Stop, err
@@ -26,6 +31,8 @@ func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outco
 	if err == nil {
 		s.clusters = found
 		s.memory.clusters = found
+		s.memory.listed = s.now
+		s.memory.listedFor = s.object.Generation
 		return pipeline.Continue, nil
 	}
 	if s.unlisted = err; s.memory.clusters == nil {
@@ -33,6 +40,11 @@ func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outco
 	}
 	s.clusters = s.memory.clusters
 	return pipeline.Continue, nil
+}
+
+// listPause is the least time between two lists of the clusters of a rollout, a second for a hundred of them.
+func listPause(clusters int) time.Duration {
+	return min(time.Duration(clusters/100)*time.Second, 10*time.Second)
 }
 
 // observe reads the BundleDeployments of the rollout, and forgets recorded starts that they show.
@@ -87,14 +99,14 @@ func (r *Reconciler) facts(ctx context.Context, s *state, update, current *store
 		if fact.Wave >= 0 {
 			fact.Order = cluster.Labels[s.strategy.Waves[fact.Wave].OrderBy]
 		}
-		if _, hash, err := update.render(&cluster); err != nil {
+		if hash, err := s.hashOf(update, &cluster); err != nil {
 			fact.Invalid = err.Error()
 		} else {
 			fact.Wanted = hash
 			fact.Invalid = s.memory.refused[refusal{name, hash}]
 		}
 		if current != nil {
-			if _, hash, err := current.render(&cluster); err == nil {
+			if hash, err := s.hashOf(current, &cluster); err == nil {
 				fact.WantedCurrent = hash
 			}
 		}
@@ -175,6 +187,14 @@ func (s *state) owns(child *v1alpha1.BundleDeployment, cluster string) bool {
 // collision says that a name is taken.
 func collision(key client.ObjectKey) string {
 	return fmt.Sprintf("bundledeployment %s exists, and this rollout did not create it: delete or rename it, or rename the cluster", key)
+}
+
+// hashOf is the hash of the spec of a cluster in a revision.
+func (s *state) hashOf(v *storedRevision, cluster *revision.Cluster) (string, error) {
+	return s.memory.rendered.Hash(v.name, cluster, func() (string, error) {
+		_, hash, err := v.render(cluster)
+		return hash, err
+	})
 }
 
 // render is the BundleDeployment of a cluster, with the hash of its spec.

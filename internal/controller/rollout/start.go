@@ -14,8 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -145,7 +143,7 @@ func (r *Reconciler) apply(ctx context.Context, s *state, cluster string, child 
 		if done(live) {
 			return nil
 		}
-		object, err := asApplied(key, child, live)
+		object, err := child.Applied(key.Namespace, live)
 		if err != nil {
 			return err
 		}
@@ -158,25 +156,6 @@ func (r *Reconciler) apply(ctx context.Context, s *state, cluster string, child 
 			return err
 		}
 	}
-}
-
-// asApplied is what is applied: the rendered fields and no other, so that people may add fields.
-func asApplied(key client.ObjectKey, child *revision.Child, live *v1alpha1.BundleDeployment) (*unstructured.Unstructured, error) {
-	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&child.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the spec of bundledeployment %s: %w", key, err)
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind))
-	object.SetNamespace(key.Namespace)
-	object.SetName(key.Name)
-	object.SetLabels(child.Labels)
-	object.SetAnnotations(child.Annotations)
-	if live != nil {
-		object.SetUID(live.UID)
-		object.SetResourceVersion(live.ResourceVersion)
-	}
-	return object, nil
 }
 
 // withAnnotations adds annotations to others.

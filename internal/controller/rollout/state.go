@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -73,8 +74,13 @@ type memory struct {
 	liveUntil time.Time
 	// clusters are those that were listed last.
 	clusters map[string]revision.Cluster
+	// listed is when, and listedFor for which generation of the spec.
+	listed    time.Time
+	listedFor int64
 	// unreachable is since when clusters could not be reached.
 	unreachable map[string]time.Time
+	// rendered are the hashes of rendered specs.
+	rendered rendered.Cache
 	// inputs are those that all clusters share.
 	inputs sharedInputs
 	// data are the revisions that were stored or loaded.

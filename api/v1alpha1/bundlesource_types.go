@@ -596,6 +596,11 @@ type ResolvedSource struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
+	// Via is the mirror of a BundleImagePolicy from which an image was fetched; empty where that was
+	// the registry in its name.
+	// +optional
+	Via string `json:"via,omitempty"`
+
 	// Validator is how an HTTP server names this version of the archive, or of the
 	// index of a Helm repository (its ETag or Last-Modified), by which the next poll
 	// learns that nothing changed. It is empty while other content may have the same one.

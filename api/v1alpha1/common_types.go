@@ -47,6 +47,8 @@ const (
 	BundleRolloutKind = "BundleRollout"
 	// BundleCatalogKind is the kind of BundleCatalog.
 	BundleCatalogKind = "BundleCatalog"
+	// BundleImagePolicyKind is the kind of BundleImagePolicy.
+	BundleImagePolicyKind = "BundleImagePolicy"
 )
 
 // CommandFieldManager is the field manager of what the command line creates and changes.

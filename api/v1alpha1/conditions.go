@@ -74,6 +74,9 @@ const (
 	// ReasonSignatureRequired says that the namespace has the label satchel.dev/signatures=required, and that some source
 	// demands no signature. Installed deployments keep the content; no new deployment installs it.
 	ReasonSignatureRequired = "SignatureRequired"
+	// ReasonImageDenied says that a BundleImagePolicy denies an image of the source. What was published is withdrawn.
+	// Installed deployments keep it; no new deployment installs it.
+	ReasonImageDenied = "ImageDenied"
 	// ReasonUploadPending says that the content which the source names was not uploaded yet,
 	// or is no longer in storage.
 	ReasonUploadPending = "UploadPending"

@@ -24,6 +24,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BundleApproval{}, &BundleApprovalList{},
 		&BundleRollout{}, &BundleRolloutList{},
 		&BundleCatalog{}, &BundleCatalogList{},
+		&BundleImagePolicy{}, &BundleImagePolicyList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -26,6 +26,8 @@ func TestPageExamples(t *testing.T) {
 		v1alpha1.BundleDeploymentKind: "../../docs/bundledeployment.md",
 		v1alpha1.BundleApprovalKind:   "../../docs/bundleapproval.md",
 		v1alpha1.BundleCatalogKind:    "../../docs/bundlecatalog.md",
+
+		v1alpha1.BundleImagePolicyKind: "../../docs/bundleimagepolicy.md",
 	} {
 		texts := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(read(t, file), -1)
 		if len(texts) < 2 {
@@ -53,15 +55,16 @@ func TestSamples(t *testing.T) {
 
 // resources are the kinds in the examples that the control plane knows.
 var resources = map[string]schema.GroupVersionResource{
-	"BundleSource":     v1alpha1.GroupVersion.WithResource("bundlesources"),
-	"BundleDeployment": v1alpha1.GroupVersion.WithResource("bundledeployments"),
-	"BundleApproval":   v1alpha1.GroupVersion.WithResource("bundleapprovals"),
-	"BundleCatalog":    v1alpha1.GroupVersion.WithResource("bundlecatalogs"),
-	"ServiceAccount":   {Version: "v1", Resource: "serviceaccounts"},
-	"ConfigMap":        {Version: "v1", Resource: "configmaps"},
-	"Role":             {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-	"RoleBinding":      {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-	"NetworkPolicy":    {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+	"BundleSource":      v1alpha1.GroupVersion.WithResource("bundlesources"),
+	"BundleDeployment":  v1alpha1.GroupVersion.WithResource("bundledeployments"),
+	"BundleApproval":    v1alpha1.GroupVersion.WithResource("bundleapprovals"),
+	"BundleCatalog":     v1alpha1.GroupVersion.WithResource("bundlecatalogs"),
+	"BundleImagePolicy": v1alpha1.GroupVersion.WithResource("bundleimagepolicies"),
+	"ServiceAccount":    {Version: "v1", Resource: "serviceaccounts"},
+	"ConfigMap":         {Version: "v1", Resource: "configmaps"},
+	"Role":              {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	"RoleBinding":       {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	"NetworkPolicy":     {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
 }
 
 // example creates all objects of a text in a dry run.

@@ -48,7 +48,7 @@ func bareCluster(t *testing.T) testCluster {
 		t.Fatal(err)
 	}
 	crds.installed = false
-	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals", "bundlecatalogs", "bundlerollouts"} {
+	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals", "bundlecatalogs", "bundleimagepolicies", "bundlerollouts"} {
 		c.goneFor(c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition+".satchel.dev"))
 	}
 	c.eventually("Satchel is not installed in this cluster: ", "get")

@@ -29,6 +29,8 @@ type Resolved struct {
 	Pinned bool
 	// VerifiedBy says who signed it, for people; "" when no verification is configured.
 	VerifiedBy string
+	// Via is the mirror that gave it, for people; "" for the server that the source names.
+	Via string
 	// Signature is the signature by which it was accepted, in a form of the adapter's own, so that it can be judged by
 	// another trust without the upstream; "" when none was demanded, or it is too large to be kept.
 	Signature string

@@ -285,8 +285,8 @@ func (t *Tree) children(where string) ([]string, error) {
 	return paths, nil
 }
 
-// clear empties the tree, so that nothing of a refused archive stays.
-func (t *Tree) clear() error {
+// Clear empties the tree, so that nothing of a refused archive, or of a place that failed, stays. The limits count what was removed.
+func (t *Tree) Clear() error {
 	below, err := t.children(t.prefix)
 	for _, child := range below {
 		err = errors.Join(err, t.remove(child))

@@ -24,7 +24,7 @@ func (t *Tree) Untar(ctx context.Context, r io.Reader) error {
 		return err
 	}
 	if !whole.marked() {
-		return errors.Join(Errorf(InvalidContent, "the archive is cut short: its end marker is missing"), t.clear())
+		return errors.Join(Errorf(InvalidContent, "the archive is cut short: its end marker is missing"), t.Clear())
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (t *Tree) UntarGzip(ctx context.Context, r io.Reader) error {
 	err = t.Untar(ctx, unzipped)
 	if err == nil {
 		if err = atEnd(buffered); err != nil {
-			err = errors.Join(err, t.clear())
+			err = errors.Join(err, t.Clear())
 		}
 	}
 	return raw.explain(err)
@@ -76,7 +76,7 @@ func (t *Tree) unpack(ctx context.Context, r io.Reader, place placer) error {
 	if err == nil {
 		return nil
 	}
-	return errors.Join(raw.explain(err), t.clear())
+	return errors.Join(raw.explain(err), t.Clear())
 }
 
 func (t *Tree) entries(archive *tar.Reader, place placer) error {

@@ -43,7 +43,7 @@ func (t *Tree) Unzip(ctx context.Context, archive io.ReaderAt, size int64) error
 	if err == nil {
 		return nil
 	}
-	return errors.Join(zipError(err), t.clear())
+	return errors.Join(zipError(err), t.Clear())
 }
 
 func (t *Tree) unzip(ctx context.Context, archive io.ReaderAt, size int64) error {

@@ -15,7 +15,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git"
 	"github.com/satchel-dev/satchel/internal/fetch/helm"
 	"github.com/satchel-dev/satchel/internal/fetch/http"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
@@ -91,87 +90,6 @@ func (a *Adapters) gitAccess(ctx context.Context, spec *v1alpha1.GitSource, o *g
 	return err
 }
 
-func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource) (fetch.Fetcher, error) {
-	host, err := image.Host(spec.Ref)
-	if err != nil {
-		return nil, err
-	}
-	o := image.Options{Ref: spec.Ref, SemVer: spec.SemVer, Platform: spec.Platform, Insecure: spec.Insecure, Limits: a.options.Limits, Only: a.Only}
-	if o.Keychain, err = a.keychain(ctx, spec, host); err != nil {
-		return nil, err
-	}
-	if o.Client, err = a.client(ctx, host, spec.CertSecretRef, spec.ProxySecretRef); err != nil {
-		return nil, err
-	}
-	if o.Verify, err = credentials.ImageVerifier(ctx, a.secrets, spec.Verify, o.Client); err != nil {
-		return nil, err
-	}
-	if o.Verify != nil {
-		o.Verify = measuredImages{o.Verify, a.observe}
-	}
-	return image.New(o)
-}
-
-// keychain finds the login to a registry: of the image's own Secret, of the pull
-// secrets of the source's ServiceAccount, or the controller's own in a cloud.
-func (a *Adapters) keychain(ctx context.Context, spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
-	var found []image.Keychain
-	if spec.SecretRef != nil {
-		secret, err := a.secrets.Get(ctx, spec.SecretRef.Name)
-		if err != nil {
-			return nil, err
-		}
-		own, err := credentials.DockerConfig(secret)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, own)
-	}
-	if account := a.account; account != "" {
-		pulling, err := a.secrets.PullSecrets(ctx, account)
-		if err != nil {
-			return nil, err
-		}
-		for _, secret := range pulling {
-			next, err := credentials.DockerConfig(secret)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, next)
-		}
-	}
-	if spec.Provider != "" && spec.Provider != genericProvider {
-		next, err := a.cloudKeychain(spec, host)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, next)
-	}
-	if a.options.Keychain != nil {
-		found = append(found, a.options.Keychain)
-	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	return image.Keychains(found...), nil
-}
-
-// cloudKeychain logs in as the controller itself, if that is permitted, and to the
-// cloud only. A tenant's proxy cannot read the login: it is requested without the
-// proxy, and sent to the registry over TLS with the system's CAs only.
-func (a *Adapters) cloudKeychain(spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
-	if spec.CertSecretRef != nil || spec.Insecure {
-		return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider")
-	}
-	if a.options.CloudLogins == nil {
-		return nil, fetch.Errorf(fetch.Refused, "provider %s would log in as the source controller itself, which its flag --cloud-logins does not permit: use a Secret, or ask the administrator of Satchel", spec.Provider)
-	}
-	return a.options.CloudLogins(spec.Provider, host)
-}
-
-// genericProvider is the provider without a cloud login.
-const genericProvider = "generic"
-
 func (a *Adapters) httpFetcher(ctx context.Context, spec *v1alpha1.HTTPSource) (fetch.Fetcher, error) {
 	parsed, err := fetch.ParseURL(spec.URL)
 	if err != nil {
@@ -224,9 +142,7 @@ func (a *Adapters) client(ctx context.Context, server string, certificates, prox
 	if err != nil {
 		return nil, err
 	}
-	own := a.options.Policy.Client(a.options.Limits, access)
-	a.atEnd = append(a.atEnd, own.CloseIdleConnections)
-	return own, nil
+	return a.clientWith(access), nil
 }
 
 func configMapFetcher(ctx context.Context, s *credentials.Secrets, name string) (fetch.Fetcher, error) {

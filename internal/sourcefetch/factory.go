@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/imagepolicy"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
@@ -54,7 +55,10 @@ type Adapters struct {
 
 	secrets *credentials.Secrets
 	account string // the ServiceAccount with pull secrets; "" for none
-	atEnd   []func()
+	// policies say how images are fetched, and others reads the Secrets of each namespace of a policy.
+	policies imagepolicy.Policies
+	others   map[string]*credentials.Secrets
+	atEnd    []func()
 }
 
 // For returns the adapters of a BundleSource that references these Secrets, and the pull

@@ -20,10 +20,7 @@ type JudgeFunc func(ctx context.Context, digest, signature string) (by string, e
 func (a *Adapters) Judge(ctx context.Context, source v1alpha1.Source) (JudgeFunc, error) {
 	switch {
 	case source.Image != nil:
-		v, err := credentials.ImageVerifier(ctx, a.secrets, source.Image.Verify, a.http)
-		return func(ctx context.Context, digest, signature string) (string, error) {
-			return image.Judge(ctx, v, digest, signature)
-		}, err
+		return a.judgeImages(ctx, source.Image)
 	case source.Git != nil:
 		v, err := credentials.GitVerification(ctx, a.secrets, source.Git.Verify)
 		if err != nil {
@@ -37,4 +34,15 @@ func (a *Adapters) Judge(ctx context.Context, source v1alpha1.Source) (JudgeFunc
 		}, err
 	}
 	return nil, fetch.Errorf(fetch.Refused, "a source of this kind has no signature")
+}
+
+func (a *Adapters) judgeImages(ctx context.Context, spec *v1alpha1.ImageSource) (JudgeFunc, error) {
+	decision, err := a.decide(spec)
+	if err != nil {
+		return nil, err
+	}
+	verifiers, err := a.verifiers(ctx, spec, decision, a.http)
+	return func(ctx context.Context, digest, signature string) (string, error) {
+		return image.Judge(ctx, verifiers, digest, signature)
+	}, err
 }

@@ -137,7 +137,7 @@ func Client(t testing.TB) *http.Client {
 func Fetcher(t testing.TB, ref string, verifier image.Verifier) *image.Fetcher {
 	t.Helper()
 	f, err := image.New(image.Options{
-		Ref: ref, Insecure: true, Client: Client(t), Limits: fetch.DefaultLimits(), Verify: verifier,
+		Ref: ref, Insecure: true, Client: Client(t), Limits: fetch.DefaultLimits(), Verify: []image.Verifier{verifier},
 	})
 	if err != nil {
 		t.Fatal(err)

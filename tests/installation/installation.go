@@ -56,7 +56,7 @@ func Install(ctx context.Context, admin *rest.Config) error {
 			}
 		}
 	}
-	return served(ctx, admin, v1alpha1.BundleSourceKind, v1alpha1.BundleDeploymentKind, v1alpha1.BundleApprovalKind, v1alpha1.BundleCatalogKind)
+	return served(ctx, admin, v1alpha1.BundleSourceKind, v1alpha1.BundleDeploymentKind, v1alpha1.BundleApprovalKind, v1alpha1.BundleCatalogKind, v1alpha1.BundleImagePolicyKind)
 }
 
 // InstallRollouts adds the kind BundleRollout and the permissions of its controller to an installation.

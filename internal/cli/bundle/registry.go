@@ -122,7 +122,7 @@ func Trust(ctx context.Context, a *kit.App, o OpenOptions, ref name.Reference, t
 	if err != nil {
 		return err
 	}
-	to.Verify = verifier
+	to.Verify = []image.Verifier{verifier}
 	return nil
 }
 

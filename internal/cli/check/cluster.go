@@ -58,7 +58,7 @@ func (e *Examiner) admission(context.Context) {
 // kindNames are Satchel's kinds, and their plurals and short names.
 var kindNames = []string{
 	"bundledeployment", "bundledeployments", "bdep", "bundlesource", "bundlesources", "bsrc", "bundleapproval", "bundleapprovals",
-	"bundlecatalog", "bundlecatalogs", "bcat",
+	"bundlecatalog", "bundlecatalogs", "bcat", "bundleimagepolicy", "bundleimagepolicies", "bimg",
 }
 
 // names looks for kinds of other projects that kubectl could confuse with Satchel's.

@@ -29,6 +29,7 @@ var DefinedTypes = []definedType{
 	{kit.Sources.Resource, reflect.TypeFor[v1alpha1.BundleSourceSpec](), reflect.TypeFor[v1alpha1.BundleSourceStatus]()},
 	{"bundleapprovals", reflect.TypeFor[v1alpha1.BundleApprovalSpec](), reflect.TypeFor[v1alpha1.BundleApprovalStatus]()},
 	{"bundlecatalogs", reflect.TypeFor[v1alpha1.BundleCatalogSpec](), reflect.TypeFor[v1alpha1.BundleCatalogStatus]()},
+	{"bundleimagepolicies", reflect.TypeFor[v1alpha1.BundleImagePolicySpec](), reflect.TypeFor[struct{}]()}, // it has no status
 }
 
 // definitions compares the CRDs in the cluster with the Go types of this program.

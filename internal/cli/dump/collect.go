@@ -61,7 +61,7 @@ func (d *dumper) write(name string, object *unstructured.Unstructured) error {
 
 // objects are those of Satchel.
 func (d *dumper) objects(ctx context.Context) error {
-	for _, resource := range []string{kit.Deployments.Resource, kit.Sources.Resource, "bundleapprovals", "bundlecatalogs"} {
+	for _, resource := range []string{kit.Deployments.Resource, kit.Sources.Resource, "bundleapprovals", "bundlecatalogs", "bundleimagepolicies"} {
 		gvr := schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: resource}
 		if err := d.all(ctx, gvr, d.scope(), "", mostObjects, "objects", d.object); err != nil {
 			return err

@@ -25,6 +25,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/catalogs"
 	"github.com/satchel-dev/satchel/internal/catalog/fbc"
+	"github.com/satchel-dev/satchel/internal/controller/imagepolicies"
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -66,6 +67,8 @@ type Deps struct {
 	Concurrent   int
 	Timeline     *timeline.Guard
 	TrustEvery   time.Duration
+	// SharedNamespace has the BundleImagePolicies for all namespaces; "" for none.
+	SharedNamespace string
 }
 
 // Reconciler reconciles BundleCatalogs.
@@ -101,6 +104,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleCatalog{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.catalogsIn), builder.WithPredicates(pipeline.CreatedOrDeleted())).
+		Watches(&v1alpha1.BundleImagePolicy{}, imagepolicies.Handler(r.SharedNamespace, r.catalogsWith)).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleCatalogList{} })).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrent}).
@@ -234,7 +238,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 // untilTrustCheck is the pause until the Secrets with the trust are checked, since their changes cause no event; the given
 // pause if no signature is required.
 func (r *Reconciler) untilTrustCheck(s *state, pause time.Duration) time.Duration {
-	if seen := trust.Seen(s.spec.Sources, s.secrets); len(seen) > 0 {
+	if seen := trust.Seen(s.spec.Sources, s.secrets, s.adapters); len(seen) > 0 {
 		return r.waiting.Keep(s.object, seen, time.Now(), pause, cmp.Or(r.TrustEvery, time.Minute))
 	}
 	r.waiting.Forget(s.key)
@@ -244,11 +248,17 @@ func (r *Reconciler) untilTrustCheck(s *state, pause time.Duration) time.Duratio
 // suspended keeps the contents while they are in storage and trusted, and does nothing else.
 func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
 	defer s.adapters.Close()
+	if _, err := r.policies(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
 	if _, err := r.check(ctx, s); err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot check the contents of a suspended catalog", "error", err.Error())
 	}
 	if _, err := r.accept(ctx, s); err == nil {
 		if _, err := r.requireSignatures(ctx, s); err != nil && s.unsigned == nil {
+			return ctrl.Result{}, err
+		}
+		if _, err := r.denial(ctx, s); err != nil && s.denied == nil {
 			return ctrl.Result{}, err
 		}
 		if _, err := r.retrust(ctx, s); err != nil {
@@ -260,7 +270,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 	if err := r.writer.Write(ctx, before, s.object); err != nil {
 		return r.backoff.Conflict(s.key, err)
 	}
-	if !effective.DemandsSignature(s.spec) {
+	if !s.demandsSignature() {
 		r.waiting.Forget(s.key)
 		return ctrl.Result{}, nil
 	}

@@ -42,6 +42,10 @@ type state struct {
 	untrusted error
 	// unsigned says why the namespace does not permit the contents; nil if it does.
 	unsigned error
+	// policiesRead says that the adapters know the BundleImagePolicies.
+	policiesRead bool
+	// denied says which policy denies the image of the catalog; nil if none does.
+	denied error
 	// distrusted says why the served contents are no longer accepted.
 	distrusted error
 

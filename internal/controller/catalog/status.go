@@ -62,7 +62,7 @@ func (r *Reconciler) setContent(s *state) {
 		status.SourcesDigest = effective.CatalogDigest(&s.object.Spec)
 		status.Resolved = []v1alpha1.ResolvedSource{{
 			Reference: s.resolved.Reference, Digest: s.resolved.Digest, Validator: s.resolved.Validator,
-			VerifiedBy: s.resolved.VerifiedBy, Trust: s.trust, Transport: s.secrets.Transport(s.source()),
+			VerifiedBy: s.resolved.VerifiedBy, Trust: s.trust, Transport: s.adapters.Transport(s.source()), Via: s.resolved.Via,
 		}}
 	}
 }
@@ -73,7 +73,9 @@ func setVerified(s *state, err error) {
 	switch {
 	case s.unsigned != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
-	case !effective.DemandsSignature(s.spec):
+	case s.denied != nil:
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonImageDenied, s.denied.Error())
+	case !s.demandsSignature():
 		conditions.Delete(s.object, kind)
 	case s.untrusted != nil && s.served != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged, fmt.Sprintf(
@@ -199,6 +201,8 @@ func (r *Reconciler) markSuspended(s *state) {
 		return
 	case s.unsigned != nil:
 		reason, message = v1alpha1.ReasonSignatureRequired, s.unsigned.Error()
+	case s.denied != nil:
+		reason, message = v1alpha1.ReasonImageDenied, s.denied.Error()
 	case s.distrusted != nil:
 		reason, message = v1alpha1.ReasonVerificationFailed, "the catalog is withdrawn: "+s.distrusted.Error()
 	case s.lost != nil:

@@ -23,9 +23,11 @@ import (
 // steps is the whole reconcile of a catalog.
 func (r *Reconciler) steps() []pipeline.Step[*state] {
 	return []pipeline.Step[*state]{
+		{Name: "policies", Run: r.policies},
 		{Name: "check", Run: r.check},
 		{Name: "accept", Run: r.accept},
 		{Name: "signatures", Run: r.requireSignatures},
+		{Name: "denial", Run: r.denial},
 		{Name: "trust", Run: r.retrust},
 		{Name: "resolve", Run: r.resolve},
 		{Name: "fetch", Run: r.fetch},
@@ -85,7 +87,7 @@ func (r *Reconciler) withdraw(s *state) error {
 // retrust checks whether the served contents are still accepted by the current trust settings. If these changed, the kept
 // signature is verified again. Contents that no key or identity accepts are withdrawn.
 func (r *Reconciler) retrust(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	current, err := trust.Current(ctx, s.source(), s.secrets)
+	current, err := trust.Of(s.source(), s.secrets, s.adapters).Current(ctx)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -116,7 +118,7 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (pipeline.Outcome, e
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.part, s.trust = fetch.Part{Fetcher: fetcher}, trust.Digest(s.source(), s.secrets)
+	s.part, s.trust = fetch.Part{Fetcher: fetcher}, trust.Of(s.source(), s.secrets, s.adapters).Digest()
 	if s.part.Resolved, err = fetcher.Resolve(ctx); err != nil {
 		return pipeline.Stop, err
 	}

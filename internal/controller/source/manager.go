@@ -23,6 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
+	"github.com/satchel-dev/satchel/internal/controller/imagepolicies"
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/nslabel"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -72,6 +73,8 @@ type Deps struct {
 	Concurrent int
 	// Timeline notices that the API server's storage went back in time; may be nil.
 	Timeline *timeline.Guard
+	// SharedNamespace has the BundleImagePolicies for all namespaces; "" for none.
+	SharedNamespace string
 	// TrustEvery is how often the Secrets with the trust of sources are checked; 0 for each minute.
 	TrustEvery time.Duration
 }
@@ -126,6 +129,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleSource{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		WatchesMetadata(namespaces(), handler.EnqueueRequestsFromMapFunc(r.sourcesIn), builder.WithPredicates(pipeline.CreatedOrDeleted())).
+		Watches(&v1alpha1.BundleImagePolicy{}, imagepolicies.Handler(r.SharedNamespace, r.sourcesWith)).
 		WatchesRawSource(r.turns.Source()).
 		WatchesRawSource(source.Channel(r.uploads, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(r.Timeline.Source(r.APIReader, func() client.ObjectList { return &v1alpha1.BundleSourceList{} })).
@@ -242,7 +246,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 // untilTrustCheck is the pause until the Secrets with the trust of a source are checked, since their changes cause no
 // event; the given pause if the source requires no signature.
 func (r *Reconciler) untilTrustCheck(s *state, pause time.Duration) time.Duration {
-	if seen := trust.Seen(s.object.Spec.Sources, s.secrets); len(seen) > 0 {
+	if seen := trust.Seen(s.object.Spec.Sources, s.secrets, s.adapters); len(seen) > 0 {
 		return r.waiting.Keep(s.object, seen, time.Now(), pause, r.trustInterval())
 	}
 	r.waiting.Forget(client.ObjectKeyFromObject(s.object))
@@ -254,11 +258,17 @@ func (r *Reconciler) trustInterval() time.Duration { return cmp.Or(r.TrustEvery,
 
 // suspended keeps the published artifact while it is in storage, and does nothing else.
 func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, error) {
+	if _, err := r.policies(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
 	if _, err := r.check(ctx, s); err != nil {
 		ctrl.LoggerFrom(ctx).Info("cannot check the artifact of a suspended source", "error", err.Error())
 	}
 	if _, err := r.requireSignatures(ctx, s); err != nil && s.unsigned == nil {
 		return ctrl.Result{}, err
+	}
+	if _, err := r.denial(ctx, s); err != nil && s.denied == nil {
+		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), err)
 	}
 	if _, err := r.retrust(ctx, s); err != nil {
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), err)
@@ -272,7 +282,7 @@ func (r *Reconciler) suspended(ctx context.Context, s *state) (ctrl.Result, erro
 		return r.backoff.Conflict(client.ObjectKeyFromObject(s.object), err)
 	}
 	r.tellLost(s)
-	if !effective.DemandsSignature(&s.object.Spec) {
+	if !s.demandsSignature() {
 		r.waiting.Forget(client.ObjectKeyFromObject(s.object))
 		return ctrl.Result{}, nil
 	}

@@ -62,6 +62,7 @@ func (r *Reconciler) retrust(ctx context.Context, s *state) (pipeline.Outcome, e
 			return pipeline.Stop, err
 		}
 	}
+	s.judged = true
 	if s.untrusted == nil && s.distrusted == nil {
 		return pipeline.Continue, nil
 	}
@@ -69,7 +70,7 @@ func (r *Reconciler) retrust(ctx context.Context, s *state) (pipeline.Outcome, e
 }
 
 func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.Source, published meta.Artifact) error {
-	current, err := trust.Current(ctx, source, s.secrets)
+	current, err := trust.Of(source, s.secrets, s.adapters).Current(ctx)
 	if err != nil || current == "" || s.sameTrust(source.Destination, current) {
 		return err
 	}

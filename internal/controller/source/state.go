@@ -41,6 +41,12 @@ type state struct {
 	untrusted error
 	// unsigned says why the namespace does not permit the published artifact; nil if it does.
 	unsigned error
+	// policiesRead says that the adapters know the BundleImagePolicies.
+	policiesRead bool
+	// denied says which policy denies an image of the source; nil if none does.
+	denied error
+	// judged says that the current trust settings were compared with those by which the artifact was accepted.
+	judged bool
 	// distrusted says why the published artifact is no longer accepted.
 	distrusted error
 	// moved tells that the upstream has changed and has to be fetched.
@@ -105,7 +111,7 @@ func (s *state) resolvedSources() []v1alpha1.ResolvedSource {
 	for i, r := range s.resolved {
 		all = append(all, v1alpha1.ResolvedSource{
 			Destination: s.parts[i].Destination, Reference: r.Reference, Digest: r.Digest, Validator: r.Validator,
-			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i], Transport: s.secrets.Transport(s.object.Spec.Sources[i]),
+			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i], Transport: s.adapters.Transport(s.object.Spec.Sources[i]), Via: r.Via,
 		})
 	}
 	return all

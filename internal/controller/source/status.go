@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
+	"github.com/satchel-dev/satchel/internal/controller/source/trust"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
@@ -71,6 +72,8 @@ func setArtifactInStorage(s *state) {
 	case s.lost != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonArtifactLost,
 			"the stored artifact is no longer usable and must be fetched again: "+s.lost.Error())
+	case s.denied != nil:
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonImageDenied, "the artifact is no longer published: "+s.denied.Error())
 	case s.distrusted != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
 			"the artifact is no longer published, since the trust settings of the sources have changed: "+s.distrusted.Error())
@@ -82,6 +85,7 @@ func setArtifactInStorage(s *state) {
 // setVerified names the signers of the published artifact.
 //
 //	the namespace requires signatures, the spec does not  False, SignatureRequired
+//	a policy denies an image                              False, ImageDenied
 //	no signature is required                              none
 //	the current trust settings did not accept it yet      Unknown, TrustChanged, whatever else fails
 //	new content is not accepted                           False; the published artifact was accepted
@@ -93,7 +97,9 @@ func setVerified(s *state, err error) {
 	switch {
 	case s.unsigned != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, s.unsigned.Error())
-	case !effective.DemandsSignature(&s.object.Spec):
+	case s.denied != nil:
+		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonImageDenied, s.denied.Error())
+	case !s.demandsSignature():
 		conditions.Delete(s.object, kind)
 	case s.untrusted != nil && s.published != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionUnknown, v1alpha1.ReasonTrustChanged, fmt.Sprintf(
@@ -103,9 +109,9 @@ func setVerified(s *state, err error) {
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, explain(s, err))
 	case s.distrusted != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, "the published artifact is withdrawn: "+s.distrusted.Error())
-	case s.published != nil && (err == nil || conditions.IsUnknown(s.object, kind)):
+	case s.published != nil && (err == nil || s.judged && conditions.IsUnknown(s.object, kind)):
 		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-			signers(s.object.Status.Resolved)+unverified(&s.object.Spec))
+			signers(s.object.Status.Resolved)+s.unverified())
 	case s.published == nil:
 		conditions.Delete(s.object, kind) // not known yet
 	}
@@ -127,8 +133,14 @@ func signers(resolved []v1alpha1.ResolvedSource) string {
 }
 
 // unverified names the parts of a composition that require no signature; "" for none.
-func unverified(spec *v1alpha1.BundleSourceSpec) string {
-	parts := effective.UnverifiedParts(spec)
+func (s *state) unverified() string {
+	var parts []string
+	for i := range s.object.Spec.Sources {
+		source := s.object.Spec.Sources[i : i+1]
+		if !trust.Demanded(source, s.adapters) {
+			parts = append(parts, effective.UnverifiedParts(&v1alpha1.BundleSourceSpec{Sources: source})...)
+		}
+	}
 	if len(parts) == 0 {
 		return ""
 	}
@@ -264,6 +276,8 @@ func markSuspended(s *state) {
 		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSignatureRequired, explain(s, s.unsigned))
 	case conditions.GetReason(object, meta.ReadyCondition) == v1alpha1.ReasonSignatureRequired && s.published != nil:
 		report(s, nil)
+	case s.denied != nil:
+		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonImageDenied, s.denied.Error())
 	case s.distrusted != nil:
 		pipeline.SetCondition(object, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed,
 			"the published artifact is withdrawn: "+s.distrusted.Error())

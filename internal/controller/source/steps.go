@@ -22,9 +22,11 @@ import (
 // steps is the whole reconcile of a source.
 func (r *Reconciler) steps() []pipeline.Step[*state] {
 	return []pipeline.Step[*state]{
+		{Name: "policies", Run: r.policies},
 		{Name: "check", Run: r.check},
 		{Name: "accept", Run: r.accept},
 		{Name: "signatures", Run: r.requireSignatures},
+		{Name: "denial", Run: r.denial},
 		{Name: "trust", Run: r.retrust},
 		{Name: "resolve", Run: r.resolve},
 		{Name: "fetch", Run: r.fetch},
@@ -84,7 +86,7 @@ func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.S
 	if err != nil {
 		return fetch.Part{}, false, err
 	}
-	part, current := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, trust.Digest(source, s.secrets)
+	part, current := fetch.Part{Destination: source.Destination, Fetcher: fetcher}, trust.Of(source, s.secrets, s.adapters).Digest()
 	s.trusts = append(s.trusts, current)
 	again := !known || !s.sameTrust(source.Destination, current)
 	if known && s.object.Spec.Immutable {

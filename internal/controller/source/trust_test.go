@@ -72,15 +72,38 @@ func (s signer) sign(t *testing.T, data []byte) string {
 // signImage pushes a signature of a digest, as cosign does without a log.
 func (r *rig) signImage(t *testing.T, s signer, repository, digest string) {
 	t.Helper()
+	r.addSignature(t, s, mutate.MediaType(empty.Image, types.OCIManifestSchema1), repository, digest)
+}
+
+// signImageToo adds a signature to those that are there.
+func (r *rig) signImageToo(t *testing.T, s signer, repository, digest string) {
+	t.Helper()
+	ref, err := name.ParseReference(r.registry.Host()+"/"+signatureTag(repository, digest), name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signatures, err := remote.Image(ref, remote.WithContext(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.addSignature(t, s, signatures, repository, digest)
+}
+
+func signatureTag(repository, digest string) string {
+	return repository + ":" + strings.Replace(digest, ":", "-", 1) + ".sig"
+}
+
+func (r *rig) addSignature(t *testing.T, s signer, to v1.Image, repository, digest string) {
+	t.Helper()
 	payload := fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":""},"image":{"docker-manifest-digest":%q},"type":"cosign container image signature"},"optional":null}`, digest)
 	layer := static.NewLayer(payload, types.MediaType("application/vnd.dev.cosign.simplesigning.v1+json"))
-	signature, err := mutate.Append(mutate.MediaType(empty.Image, types.OCIManifestSchema1), mutate.Addendum{
+	signature, err := mutate.Append(to, mutate.Addendum{
 		Layer: layer, Annotations: map[string]string{"dev.cosignproject.cosign/signature": s.sign(t, payload)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.push(t, repository+":"+strings.Replace(digest, ":", "-", 1)+".sig", signature)
+	r.push(t, signatureTag(repository, digest), signature)
 }
 
 func (r *rig) push(t *testing.T, reference string, image v1.Image) {

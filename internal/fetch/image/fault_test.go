@@ -167,7 +167,7 @@ func TestF14FaultsAtEachRequest(t *testing.T) {
 // pullWith resolves and fetches into a new tree.
 func pullWith(ctx context.Context, t *testing.T, f *Fetcher) error {
 	t.Helper()
-	defer f.registry.client.CloseIdleConnections()
+	defer f.places[0].client.CloseIdleConnections()
 	tree, err := fetch.NewTree(t.TempDir(), fetch.DefaultLimits())
 	if err != nil {
 		t.Fatal(err)

@@ -30,14 +30,30 @@ type Options struct {
 	Insecure bool
 	// Keychain has the login; without one requests to the registry are anonymous.
 	Keychain Keychain
-	// Verify decides whether the image may be used; without one it is not verified.
-	Verify Verifier
+	// Verify decide whether the image may be used: each of them has to accept it. Without one it is not verified.
+	Verify []Verifier
 	// Client decides what is reached.
 	Client *http.Client
 	// Limits bounds what is read.
 	Limits fetch.Limits
 	// Only restricts what is unpacked; nil for everything.
 	Only *Only
+	// Mirrors are tried in order before the registry that Ref names.
+	Mirrors []Mirror
+	// MirrorsOnly never contacts the registry that Ref names.
+	MirrorsOnly bool
+}
+
+// Mirror is another repository with the same images.
+type Mirror struct {
+	// Repository is the host and the path, without tag and digest.
+	Repository string
+	// Tags asks it also what tags stand for; otherwise it is asked for digests only.
+	Tags bool
+	// Insecure, Keychain and Client are as for the image itself.
+	Insecure bool
+	Keychain Keychain
+	Client   *http.Client
 }
 
 // Fetcher is one image.
@@ -47,10 +63,12 @@ type Fetcher struct {
 	pinned   bool
 	versions versions.Range
 	platform platform
-	registry *registry
-	verify   Verifier
-	limits   fetch.Limits
-	only     *Only
+	// named is the repository in the reference, by whose name signatures are judged.
+	named  string
+	places []place
+	verify []Verifier
+	limits fetch.Limits
+	only   *Only
 }
 
 // New returns the fetcher of an image, without asking the registry yet.
@@ -67,8 +85,9 @@ func New(o Options) (*Fetcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.registry = newRegistry(repository, o)
-	return f, nil
+	f.named = repository.Name()
+	f.places, err = newPlaces(repository, o)
+	return f, err
 }
 
 // parse reads what is wanted of which repository.
@@ -92,85 +111,92 @@ func (f *Fetcher) parse(o Options) (name.Repository, error) {
 
 // Resolve asks the registry with one HEAD request what the tag points at, and with a range first for its tags. A digest
 // is not asked for.
-func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
+func (f *Fetcher) Resolve(ctx context.Context) (r fetch.Resolved, err error) {
 	if f.pinned {
 		return fetch.Resolved{Digest: f.tag, Pinned: true}, nil
 	}
+	asked := f.placesForTags()
+	if len(asked) == 0 {
+		return fetch.Resolved{}, fetch.Errorf(fetch.Refused, "image %s: a tag is not asked of its mirrors, and its registry is not contacted: name a digest, or let the mirrors resolve tags", f.text)
+	}
+	err = f.inTurn(ctx, asked, func(p place) (err error) {
+		r, err = f.resolveAt(ctx, p)
+		return err
+	})
+	return r, err
+}
+
+// resolveAt resolves the tag, or the range, at one place.
+func (f *Fetcher) resolveAt(ctx context.Context, p place) (fetch.Resolved, error) {
 	tag := f.tag
 	if tag == "" {
-		newest, err := f.registry.newest(ctx, f.versions)
+		newest, err := p.newest(ctx, f.versions)
 		if err != nil {
-			return fetch.Resolved{}, f.explain(err)
+			return fetch.Resolved{}, err
 		}
 		tag = newest
 	}
-	digest, err := f.registry.resolve(ctx, tag)
+	digest, err := p.resolve(ctx, tag)
 	if err != nil {
-		return fetch.Resolved{}, f.explain(err)
+		return fetch.Resolved{}, err
 	}
-	return fetch.Resolved{Reference: tag, Digest: digest.String()}, nil
+	return fetch.Resolved{Reference: tag, Digest: digest.String(), Via: p.via}, nil
 }
 
-// Fetch verifies and unpacks the image with the digest of r.
-func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (fetch.Resolved, error) {
-	top, r, err := f.open(ctx, r)
-	if err == nil {
-		err = f.unpackAll(ctx, top, tree)
-	}
-	if err != nil {
-		return fetch.Resolved{}, f.explain(err)
-	}
-	return r, nil
+// Fetch verifies and unpacks the image with the digest of r, from the first place that gives all of it.
+func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree) (done fetch.Resolved, err error) {
+	err = f.inTurn(ctx, f.places, func(p place) error {
+		top, accepted, err := f.open(ctx, p, r)
+		if err == nil {
+			err = f.unpackAll(ctx, p, top, tree)
+		}
+		if err != nil {
+			return errors.Join(err, tree.Clear())
+		}
+		done = accepted
+		return nil
+	})
+	return done, err
 }
 
 // Verify verifies the image with the digest of r once more, as Fetch does, without reading its layers.
-func (f *Fetcher) Verify(ctx context.Context, r fetch.Resolved) (fetch.Resolved, error) {
-	_, r, err := f.open(ctx, r)
-	if err != nil {
-		return fetch.Resolved{}, f.explain(err)
-	}
-	return r, nil
+func (f *Fetcher) Verify(ctx context.Context, r fetch.Resolved) (done fetch.Resolved, err error) {
+	err = f.inTurn(ctx, f.places, func(p place) (err error) {
+		_, done, err = f.open(ctx, p, r)
+		return err
+	})
+	return done, err
 }
 
-// open reads the manifest or index that r names and has it verified. Everything else follows from its digests.
-func (f *Fetcher) open(ctx context.Context, r fetch.Resolved) (document, fetch.Resolved, error) {
-	r.VerifiedBy, r.Signature = "", ""
+// open reads the manifest or index that r names at a place and has it verified. Everything else follows from its digests.
+func (f *Fetcher) open(ctx context.Context, p place, r fetch.Resolved) (document, fetch.Resolved, error) {
+	r.VerifiedBy, r.Signature, r.Via = "", "", p.via
 	digest, err := fetch.ParseDigest(r.Digest)
 	if err != nil {
 		return document{}, r, err
 	}
-	top, size, err := f.registry.manifest(ctx, digest, unknownSize)
-	if err != nil || f.verify == nil {
+	top, size, err := p.manifest(ctx, digest, unknownSize)
+	if err != nil || len(f.verify) == 0 {
 		return top, r, err
 	}
-	read := &recorder{Registry: f.registry, kept: kept{Repository: f.registry.repository.Name(), MediaType: string(top.MediaType), Size: size}}
-	r.VerifiedBy, err = f.verify.Verify(ctx, Subject{
-		Repository: read.Repository,
-		Digest:     digest,
-		MediaType:  read.MediaType,
-		Size:       size,
-		Registry:   read,
-	})
-	if err == nil && r.VerifiedBy == "" {
-		err = fetch.Errorf(fetch.Unverified, "the signature names no signer")
+	r.VerifiedBy, r.Signature, err = f.verified(ctx, p, digest, kept{Repository: f.named, MediaType: string(top.MediaType), Size: size})
+	if err != nil {
+		err = decidedError{fetch.Describe(err, "verifying %s", digest)}
 	}
-	if err == nil {
-		r.Signature = read.signature()
-	}
-	return top, r, fetch.Describe(err, "verifying %s", digest)
+	return top, r, err
 }
 
 // unpackAll writes all layers into the tree, the lowest first.
-func (f *Fetcher) unpackAll(ctx context.Context, top document, tree *fetch.Tree) error {
-	image, layers, err := f.layers(ctx, top)
+func (f *Fetcher) unpackAll(ctx context.Context, p place, top document, tree *fetch.Tree) error {
+	image, layers, err := f.layers(ctx, p, top)
 	if err != nil {
 		return err
 	}
-	if tree, err = f.restrict(ctx, image, tree); err != nil {
+	if tree, err = f.restrict(ctx, p, image, tree); err != nil {
 		return err
 	}
 	for number, layer := range layers {
-		if err := f.unpack(ctx, layer, tree); err != nil {
+		if err := f.unpack(ctx, p, layer, tree); err != nil {
 			return fetch.Describe(err, "layer %d of %d", number+1, len(layers))
 		}
 	}
@@ -178,13 +204,13 @@ func (f *Fetcher) unpackAll(ctx context.Context, top document, tree *fetch.Tree)
 }
 
 // layers returns the image, which may be one of an index, and its layers.
-func (f *Fetcher) layers(ctx context.Context, image document) (document, []v1.Descriptor, error) {
+func (f *Fetcher) layers(ctx context.Context, p place, image document) (document, []v1.Descriptor, error) {
 	if image.isIndex() {
 		child, err := f.platform.choose(image.Manifests)
 		if err != nil {
 			return image, nil, err
 		}
-		if image, err = f.child(ctx, child); err != nil {
+		if image, err = f.child(ctx, p, child); err != nil {
 			return image, nil, err
 		}
 	}
@@ -192,12 +218,12 @@ func (f *Fetcher) layers(ctx context.Context, image document) (document, []v1.De
 	return image, files, checkLayers(files, f.limits)
 }
 
-func (f *Fetcher) child(ctx context.Context, child v1.Descriptor) (document, error) {
+func (f *Fetcher) child(ctx context.Context, p place, child v1.Descriptor) (document, error) {
 	digest, err := fetch.ParseDigest(child.Digest.String())
 	if err != nil {
 		return document{}, err
 	}
-	found, _, err := f.registry.manifest(ctx, digest, child.Size)
+	found, _, err := p.manifest(ctx, digest, child.Size)
 	if err == nil && found.isIndex() {
 		err = fetch.Errorf(fetch.InvalidContent, "the index holds another index where an image should be")
 	}
@@ -205,7 +231,7 @@ func (f *Fetcher) child(ctx context.Context, child v1.Descriptor) (document, err
 }
 
 // unpack streams one layer into the tree.
-func (f *Fetcher) unpack(ctx context.Context, layer v1.Descriptor, tree *fetch.Tree) error {
+func (f *Fetcher) unpack(ctx context.Context, p place, layer v1.Descriptor, tree *fetch.Tree) error {
 	digest, err := fetch.ParseDigest(layer.Digest.String())
 	if err != nil {
 		return err
@@ -214,7 +240,7 @@ func (f *Fetcher) unpack(ctx context.Context, layer v1.Descriptor, tree *fetch.T
 	if err != nil {
 		return err
 	}
-	body, err := f.registry.blob(ctx, digest, layer.Size)
+	body, err := p.blob(ctx, digest, layer.Size)
 	if err != nil {
 		return err
 	}
@@ -247,13 +273,14 @@ var tlsHints = fetch.TLSHints{
 	Untrusted: "name a Secret with the CA certificate as ca.crt in certSecretRef",
 }
 
-func (f *Fetcher) explain(err error) error {
+// explain adds to an error of a place what a user may do.
+func (p place) explain(err error, format string, args ...any) error {
 	err = tlsHints.Explain(err)
 	hints := openHints
-	if login, _, begun := f.registry.session.state(); !login.Empty() {
+	if login, _, begun := p.session.state(); !login.Empty() {
 		hints = loginHints
 	} else if begun {
 		hints = anonymousHints
 	}
-	return hints.Explain(err, "image %s", f.text)
+	return hints.Explain(err, format, args...)
 }

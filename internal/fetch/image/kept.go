@@ -33,24 +33,6 @@ type kept struct {
 	BlobData   []byte `json:"blob"`
 }
 
-// Judge tells who signed the image with a digest, by the signature that was kept when it was fetched
-// (fetch.Resolved.Signature), without asking the registry.
-func Judge(ctx context.Context, v Verifier, digest, signature string) (by string, err error) {
-	var k kept
-	if err := json.Unmarshal([]byte(signature), &k); err != nil {
-		return "", fetch.Errorf(fetch.Unverified, "the signature that was kept cannot be read")
-	}
-	parsed, err := fetch.ParseDigest(digest)
-	if err != nil {
-		return "", err
-	}
-	by, err = v.Verify(ctx, Subject{Repository: k.Repository, Digest: parsed, MediaType: k.MediaType, Size: k.Size, Registry: replay{k}})
-	if err == nil && by == "" {
-		err = fetch.Errorf(fetch.Unverified, "the signature names no signer")
-	}
-	return by, err
-}
-
 // replay answers as the registry did, with nothing but the signature that was kept.
 type replay struct{ kept }
 

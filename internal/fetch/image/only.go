@@ -28,13 +28,13 @@ type Only struct {
 const maxConfig = 4 << 20
 
 // restrict returns the tree that unpacks what is wanted of an image.
-func (f *Fetcher) restrict(ctx context.Context, image document, tree *fetch.Tree) (*fetch.Tree, error) {
+func (f *Fetcher) restrict(ctx context.Context, p place, image document, tree *fetch.Tree) (*fetch.Tree, error) {
 	if f.only == nil {
 		return tree, nil
 	}
 	wanted := f.only.Path
 	if wanted == "" {
-		labels, err := f.labels(ctx, image)
+		labels, err := f.labels(ctx, p, image)
 		if err != nil {
 			return nil, err
 		}
@@ -48,8 +48,8 @@ func (f *Fetcher) restrict(ctx context.Context, image document, tree *fetch.Tree
 	return tree.Only(f.only.Found)
 }
 
-// labels reads the labels of an image. An artifact that is no container image has none.
-func (f *Fetcher) labels(ctx context.Context, image document) (map[string]string, error) {
+// labels reads the labels of an image at a place. An artifact that is no container image has none.
+func (*Fetcher) labels(ctx context.Context, p place, image document) (map[string]string, error) {
 	if image.Config == nil {
 		return nil, nil
 	}
@@ -67,7 +67,7 @@ func (f *Fetcher) labels(ctx context.Context, image document) (map[string]string
 	if config.Size < 0 || config.Size > maxConfig {
 		return nil, fetch.Errorf(fetch.LimitExceeded, "the configuration of the image has more than %d bytes", maxConfig)
 	}
-	body, err := f.registry.blob(ctx, digest, config.Size)
+	body, err := p.blob(ctx, digest, config.Size)
 	if err != nil {
 		return nil, fetch.Describe(err, "the configuration of the image")
 	}

@@ -120,7 +120,7 @@ func TestRangeOverPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag, err := f.registry.newest(context.Background(), f.versions)
+	tag, err := f.places[0].newest(context.Background(), f.versions)
 	if err != nil || tag != "1.0.2499" || len(u.seen()) != 25 {
 		t.Errorf("%s, %v, after %d requests", tag, err, len(u.seen()))
 	}
@@ -184,7 +184,7 @@ func TestM12ListStaysAtItsPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.registry.newest(context.Background(), f.versions)
+	_, err = f.places[0].newest(context.Background(), f.versions)
 	if got := u.seen(); err != nil || !slices.Equal(got, []string{"GET /v2/b/tags/list", "GET /v2/b/tags/list"}) {
 		t.Errorf("%v, %q", err, got)
 	}

@@ -4,6 +4,8 @@ package image
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -63,6 +65,36 @@ func Host(text string) (string, error) {
 		return "", err
 	}
 	return ref.Context().RegistryStr(), nil
+}
+
+// hubHosts are the names of Docker Hub's registry.
+var hubHosts = []string{"docker.io", "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"}
+
+// FullName returns the full name of the repository of a reference, without tag and digest, in the one spelling that policies
+// compare: docker.io/library/nginx for nginx. Names of one registry that differ in letter case, in a dot at the end of the
+// host, or by the default port have the same full name; the default port of an insecure reference is 80.
+func FullName(text string, insecure bool) (string, error) {
+	ref, err := parseReference(text)
+	if err != nil {
+		return "", err
+	}
+	host := strings.ToLower(ref.Context().RegistryStr())
+	port := ":443"
+	if insecure {
+		port = ":80"
+	}
+	host = strings.TrimRight(strings.TrimSuffix(host, port), ".")
+	if name, rest, found := strings.Cut(host, ":"); found && !strings.HasPrefix(host, "[") {
+		host = strings.TrimRight(name, ".") + ":" + rest
+	}
+	repository := ref.Context().RepositoryStr()
+	if slices.Contains(hubHosts, host) {
+		host = "docker.io"
+		if !strings.Contains(repository, "/") {
+			repository = "library/" + repository
+		}
+	}
+	return host + "/" + repository, nil
 }
 
 func wellFormed(repository name.Repository) bool {

@@ -57,8 +57,8 @@ func FuzzImageReference(f *testing.F) {
 		if err != nil {
 			return
 		}
-		repository := fetcher.registry.repository
-		fetcher.registry.client = &http.Client{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+		repository := fetcher.places[0].repository
+		fetcher.places[0].client = &http.Client{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 			want := "/v2/" + repository.RepositoryStr() + "/manifests/" + fetcher.tag
 			if r.URL.Scheme != "https" || r.URL.Host != repository.RegistryStr() || r.URL.Path != want || r.URL.User != nil ||
 				r.URL.RawQuery != "" || strings.Contains(r.URL.Path, "..") && strings.Contains(r.URL.Path, "/../") {

@@ -130,7 +130,7 @@ func pull(t *testing.T, o Options) (fetch.Resolved, map[string]string, error) {
 
 func fetchInto(t *testing.T, f *Fetcher, r fetch.Resolved, l fetch.Limits) (fetch.Resolved, map[string]string, error) {
 	t.Helper()
-	t.Cleanup(f.registry.client.CloseIdleConnections)
+	t.Cleanup(f.places[0].client.CloseIdleConnections)
 	tree, err := fetch.NewTree(t.TempDir(), l)
 	if err != nil {
 		t.Fatal(err)

@@ -50,10 +50,10 @@ func TestVerifyBeforeAnyLayer(t *testing.T) {
 			var subject Subject
 			var before []string
 			o := options(u.host + "/org/b:" + tag)
-			o.Verify = verifierFunc(func(_ context.Context, s Subject) (string, error) {
+			o.Verify = []Verifier{verifierFunc(func(_ context.Context, s Subject) (string, error) {
 				subject, before = s, u.seen()
 				return "a signer", nil
-			})
+			})}
 			u.alter(nil)
 			resolved, files, err := pull(t, o)
 			if err != nil || resolved.VerifiedBy != "a signer" || files["a"] != "1" {
@@ -92,7 +92,7 @@ func TestM14VerificationFailsClosed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := options(u.host + "/b:v1")
-			o.Verify = tc.verify
+			o.Verify = []Verifier{tc.verify}
 			u.alter(nil)
 			resolved, files, err := pull(t, o)
 			if err == nil || fetch.ReasonOf(err) != tc.want || len(files) > 0 || resolved.VerifiedBy != "" {
@@ -111,7 +111,7 @@ func TestVerifyAgain(t *testing.T) {
 	push(t, u.host+"/b:v1", img)
 	o := options(u.host + "/b:v1")
 	by := "first"
-	o.Verify = verifierFunc(func(context.Context, Subject) (string, error) { return by, nil })
+	o.Verify = []Verifier{verifierFunc(func(context.Context, Subject) (string, error) { return by, nil })}
 	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -150,10 +150,10 @@ func TestF17RetagBetweenResolveAndPull(t *testing.T) {
 	})
 	o := options(ref)
 	var verified string
-	o.Verify = verifierFunc(func(_ context.Context, s Subject) (string, error) {
+	o.Verify = []Verifier{verifierFunc(func(_ context.Context, s Subject) (string, error) {
 		verified = s.Digest.String()
 		return "a signer", nil
-	})
+	})}
 	resolved, files, err := pull(t, o)
 	if want := digestOf(t, good); err != nil || files["a"] != "good" || resolved.Digest != want || verified != want {
 		t.Errorf("%+v, %v, verified %s: %v", resolved, files, verified, err)
@@ -197,8 +197,8 @@ func registryOf(t testing.TB, u *upstream) Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(f.registry.client.CloseIdleConnections)
-	return f.registry
+	t.Cleanup(f.places[0].client.CloseIdleConnections)
+	return f.places[0].registry
 }
 
 func TestManifest(t *testing.T) {

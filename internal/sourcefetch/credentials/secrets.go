@@ -3,6 +3,7 @@
 package credentials
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -22,8 +23,12 @@ import (
 // missing one.
 type Seen map[SeenObject]string
 
-// SeenObject names an object in the namespace of the source.
-type SeenObject struct{ Kind, Name string }
+// SeenObject names an object.
+type SeenObject struct {
+	Kind, Name string
+	// Namespace is "" for that of the source.
+	Namespace string
+}
 
 // Secrets reads the objects that one source references, by name and in its namespace
 // only, and notes their versions. Each object is read once.
@@ -32,7 +37,9 @@ type Secrets struct {
 	Namespace string
 	Seen      Seen
 	read      map[string]*corev1.Secret
-	bytes     int // total size of the Secrets
+	bytes     *int // total size of the Secrets
+	// elsewhere is the namespace in the keys of Seen; "" for that of the source.
+	elsewhere string
 	// patterns bounds the regular expressions of all parts of the source together.
 	Patterns *pattern.Budget
 }
@@ -44,7 +51,38 @@ const mostSecretBytes = 4 << 20
 
 // NewSecrets reads Secrets of a namespace, none of them yet.
 func NewSecrets(reader client.Reader, namespace string) *Secrets {
-	return &Secrets{reader: reader, Namespace: namespace, Seen: Seen{}, read: map[string]*corev1.Secret{}, Patterns: pattern.NewBudget()}
+	return &Secrets{reader: reader, Namespace: namespace, Seen: Seen{}, read: map[string]*corev1.Secret{}, bytes: new(int), Patterns: pattern.NewBudget()}
+}
+
+// In returns a reader of the Secrets of another namespace, that of shared policies. What it reads counts and is noted
+// with what this one reads; regular expressions have a budget of their own.
+func (s *Secrets) In(namespace string) *Secrets {
+	if namespace == s.Namespace {
+		return s
+	}
+	return &Secrets{
+		reader: s.reader, Namespace: namespace, Seen: s.Seen, read: map[string]*corev1.Secret{}, bytes: s.bytes,
+		elsewhere: namespace, Patterns: pattern.NewBudget(),
+	}
+}
+
+// Version identifies the state in which a Secret was read; "" if it was not, or does not exist.
+func (s *Secrets) Version(name string) string {
+	return s.Seen[s.seenSecret(name)]
+}
+
+// CopySeen notes the version of a Secret in another set, if it was read.
+func (s *Secrets) CopySeen(name string, to Seen) {
+	object := s.seenSecret(name)
+	if version, known := s.Seen[object]; known {
+		to[object] = version
+	}
+}
+
+func (s *Secrets) seenSecret(name string) SeenObject { return s.seen("Secret", name) }
+
+func (s *Secrets) seen(kind, name string) SeenObject {
+	return SeenObject{Kind: kind, Name: name, Namespace: s.elsewhere}
 }
 
 // Get returns a Secret. A missing one is an error.
@@ -77,9 +115,9 @@ func (s *Secrets) Find(ctx context.Context, name string) (*corev1.Secret, error)
 
 func (s *Secrets) count(secret *corev1.Secret) error {
 	for _, value := range secret.Data {
-		s.bytes += len(value)
+		*s.bytes += len(value)
 	}
-	if s.bytes > mostSecretBytes {
+	if *s.bytes > mostSecretBytes {
 		return fetch.Errorf(fetch.LimitExceeded, "secret %s/%s: the Secrets of one source may hold %d MiB in all: name fewer, or smaller ones",
 			s.Namespace, secret.Name, mostSecretBytes>>20)
 	}
@@ -91,12 +129,12 @@ func (s *Secrets) Load(ctx context.Context, kind, name string, into client.Objec
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, into)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.Seen[SeenObject{kind, name}] = ""
+		s.Seen[s.seen(kind, name)] = ""
 		return false, nil
 	case err != nil:
 		return false, fetch.Errorf(fetch.Unreachable, "reading %s %s/%s: %w", kind, s.Namespace, name, err)
 	}
-	s.Seen[SeenObject{kind, name}] = version(into)
+	s.Seen[s.seen(kind, name)] = version(into)
 	return true, nil
 }
 
@@ -143,13 +181,13 @@ func version(object metav1.Object) string {
 	return string(object.GetUID()) + "/" + object.GetResourceVersion()
 }
 
-// Changed tells whether one of the objects has changed since, by their metadata. An
-// unreadable one counts as unchanged.
+// Changed tells whether one of the objects has changed since, by their metadata; namespace is
+// that of the source. An unreadable one counts as unchanged.
 func (s Seen) Changed(ctx context.Context, reader client.Reader, namespace string) bool {
 	for object, before := range s {
 		meta := &metav1.PartialObjectMetadata{}
 		meta.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: object.Kind})
-		err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: object.Name}, meta)
+		err := reader.Get(ctx, types.NamespacedName{Namespace: cmp.Or(object.Namespace, namespace), Name: object.Name}, meta)
 		switch {
 		case apierrors.IsNotFound(err) && before != "", err == nil && version(meta) != before:
 			return true

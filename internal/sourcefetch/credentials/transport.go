@@ -18,7 +18,15 @@ import (
 // The address of a proxy may be guessed from its hash, so that the version of its Secret stands for it.
 func (s *Secrets) Transport(source v1alpha1.Source) string {
 	certificates, proxy := transportSecrets(source)
-	if effective.Identified(&source) || certificates == nil && proxy == nil {
+	if effective.Identified(&source) {
+		return ""
+	}
+	return s.TransportBy(certificates, proxy)
+}
+
+// TransportBy identifies what these Secrets say about which server is the right one; "" for nothing.
+func (s *Secrets) TransportBy(certificates, proxy *v1alpha1.LocalReference) string {
+	if certificates == nil && proxy == nil {
 		return ""
 	}
 	hash, found := sha256.New(), false
@@ -32,7 +40,7 @@ func (s *Secrets) Transport(source v1alpha1.Source) string {
 	}
 	if proxy != nil {
 		found = true
-		fmt.Fprintln(hash, "proxy", s.Seen[SeenObject{Kind: "Secret", Name: proxy.Name}])
+		fmt.Fprintln(hash, "proxy", s.Version(proxy.Name))
 	}
 	if !found {
 		return ""

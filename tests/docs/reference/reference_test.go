@@ -31,8 +31,8 @@ func definitions(t *testing.T) []string {
 		}
 		found = append(found, files...)
 	}
-	if len(found) != 5 {
-		t.Fatalf("there are %d definitions, want 5: %v", len(found), found)
+	if len(found) != 6 {
+		t.Fatalf("there are %d definitions, want 6: %v", len(found), found)
 	}
 	return found
 }

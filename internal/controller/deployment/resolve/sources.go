@@ -33,12 +33,12 @@ func originOf(source *v1alpha1.BundleSource) *stage.Origin {
 }
 
 // Untrusted says why the current trust settings of a source have not accepted what it publishes; "" when they have, or no
-// signature is required. A False condition with an artifact is about newer content, which was refused: the published
+// signature is required: by its spec, or by a BundleImagePolicy, of which only the condition tells. A False condition with an artifact is about newer content, which was refused: the published
 // content was accepted.
 func Untrusted(source *v1alpha1.BundleSource) string {
 	verified := conditions.Get(source, v1alpha1.SourceVerifiedCondition)
 	switch {
-	case !effective.DemandsSignature(&source.Spec):
+	case !effective.DemandsSignature(&source.Spec) && (verified == nil || verified.Reason == v1alpha1.ReasonSignatureRequired):
 		return ""
 	case verified == nil:
 		return "it does not say who signed it"

@@ -41,6 +41,11 @@ func SignatureRequired(err error) *Error {
 	return &Error{Condition: v1alpha1.FetchFailedCondition, Reason: v1alpha1.ReasonSignatureRequired, Stalled: true, Err: err}
 }
 
+// ImageDenied is the failure of a source with an image that a BundleImagePolicy denies.
+func ImageDenied(err error) *Error {
+	return &Error{Condition: v1alpha1.FetchFailedCondition, Reason: v1alpha1.ReasonImageDenied, Stalled: true, Err: err}
+}
+
 // UploadPending is the failure of a source with content that has to be uploaded.
 func UploadPending(err error) *Error {
 	return &Error{Condition: v1alpha1.FetchFailedCondition, Reason: v1alpha1.ReasonUploadPending, Err: err}
@@ -73,6 +78,7 @@ var reasons = map[fetch.Reason]string{
 //	the ExternalArtifact is not updated  no condition but Ready, retried
 //	the spec cannot be read              FetchFailed, InvalidSpec, stalled
 //	the namespace requires signatures    FetchFailed, SignatureRequired, stalled
+//	a policy denies an image             FetchFailed, ImageDenied, stalled
 //	an upload is pending                 FetchFailed, UploadPending, retried
 //	the content is invalid               FetchFailed, stalled until it moves
 //	the time is over                     FetchFailed, Timeout, retried

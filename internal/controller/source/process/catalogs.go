@@ -25,7 +25,7 @@ import (
 
 // CatalogOptions are about BundleCatalogs.
 type CatalogOptions struct {
-	// SharedNamespace is the namespace with catalogs for all namespaces; "" for none.
+	// SharedNamespace is the namespace with catalogs and image policies for all namespaces; "" for none.
 	SharedNamespace string
 	// Limits bound one catalog.
 	Limits fbc.Limits
@@ -46,7 +46,7 @@ const mebibyte = 1 << 20
 func (o *CatalogOptions) bindFlags(fs *pflag.FlagSet) {
 	*o = DefaultCatalogOptions()
 	fs.StringVar(&o.SharedNamespace, "shared-catalog-namespace", "",
-		"The namespace with the BundleCatalogs that all namespaces share. They are served at /catalogs/NAME, too, and with --artifact-auth=token every ServiceAccount may read them. Empty for none.")
+		"The namespace with the BundleCatalogs and BundleImagePolicies that all namespaces share. The catalogs are served at /catalogs/NAME, too, and with --artifact-auth=token every ServiceAccount may read them. Its policies hold in every namespace, and those of another namespace cannot loosen them. Empty for none.")
 	fs.Int64Var(&o.Limits.Bytes, "max-catalog-bytes", o.Limits.Bytes, "Most bytes of the files of one catalog.")
 	fs.Int64Var(&o.Limits.Blob, "max-catalog-blob-bytes", o.Limits.Blob, "Most bytes of one JSON value or YAML document of a catalog. About ten times as many are needed in memory.")
 	fs.IntVar(&o.Limits.Packages, "max-catalog-packages", o.Limits.Packages, "Most packages of one catalog.")
@@ -97,6 +97,7 @@ func (o Options) addCatalogs(mgr ctrl.Manager, shared source.Deps, store *catalo
 		Running: shared.Running, Measures: shared.Measures, Store: store, Workers: workers, Scratch: shared.Scratch,
 		Upstreams: upstreams, Limits: o.Catalogs.Limits, BaseURL: scheme + "://" + o.Server.AdvAddr, FieldManager: source.FieldManager,
 		PerNamespace: pipeline.TurnShare(o.PerNamespace, concurrent), Concurrent: concurrent, Timeline: shared.Timeline, TrustEvery: shared.TrustEvery,
+		SharedNamespace: shared.SharedNamespace,
 	})
 	return errors.Join(
 		mgr.Add(closing{workers}),

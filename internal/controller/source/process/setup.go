@@ -114,6 +114,8 @@ func (o Options) deps(mgr ctrl.Manager, concurrent int, part shard.Shard, store 
 		Concurrent:   concurrent,
 		Timeline:     timeline.Of(mgr),
 		TrustEvery:   o.TrustEvery,
+
+		SharedNamespace: o.Catalogs.SharedNamespace,
 	}, nil
 }
 

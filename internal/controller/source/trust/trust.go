@@ -10,19 +10,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
-// Demands returns the verification settings of a source, with the Secrets that hold its
-// trust; nil for none.
+// Demands returns the settings by which the spec of a source accepts signatures, and the Secrets with its keys; nil if it
+// requires none.
 func Demands(source v1alpha1.Source) (demand any, from []*v1alpha1.LocalReference) {
 	switch {
 	case source.Image != nil && source.Image.Verify != nil:
-		v := source.Image.Verify
-		return v, []*v1alpha1.LocalReference{v.SecretRef, v.TrustedRootSecretRef}
+		return imageDemand(source.Image.Verify)
 	case source.Git != nil && source.Git.Verify != nil:
 		v := source.Git.Verify
 		return v, []*v1alpha1.LocalReference{&v.SecretRef}
@@ -33,52 +33,96 @@ func Demands(source v1alpha1.Source) (demand any, from []*v1alpha1.LocalReferenc
 	return nil, nil
 }
 
-// Digest identifies the trust settings of a source: the verification settings and
-// the versions of the Secrets that were read. It does not reveal their contents. It is "" if no
-// signature is required.
-func Digest(source v1alpha1.Source, secrets *credentials.Secrets) string {
-	demand, from := Demands(source)
-	if demand == nil {
-		return ""
-	}
-	hash := sha256.New()
-	_ = json.NewEncoder(hash).Encode(demand) // plain structs can be encoded, and writes to a hash do not fail
-	for _, ref := range from {
-		if ref != nil {
-			fmt.Fprintln(hash, ref.Name, secrets.Seen[credentials.SeenObject{Kind: "Secret", Name: ref.Name}])
+func imageDemand(v *v1alpha1.ImageVerification) (demand any, from []*v1alpha1.LocalReference) {
+	return v, []*v1alpha1.LocalReference{v.SecretRef, v.TrustedRootSecretRef}
+}
+
+// Settings are the trust settings of one source: of its spec, and of the policies that count for its image.
+type Settings struct {
+	Source   v1alpha1.Source
+	Secrets  *credentials.Secrets
+	Policies []sourcefetch.Demand
+}
+
+// Of returns the trust settings of a source.
+func Of(source v1alpha1.Source, secrets *credentials.Secrets, adapters *sourcefetch.Adapters) Settings {
+	return Settings{source, secrets, adapters.Demands(source)}
+}
+
+// Demanded tells whether a signature is required of one of the sources.
+func Demanded(sources []v1alpha1.Source, adapters *sourcefetch.Adapters) bool {
+	return slices.ContainsFunc(sources, func(source v1alpha1.Source) bool {
+		own, _ := Demands(source)
+		return own != nil || len(adapters.Demands(source)) > 0
+	})
+}
+
+// each calls do with every demand, its Secrets, and who reads them.
+func (s Settings) each(do func(demand any, from []*v1alpha1.LocalReference, secrets *credentials.Secrets) error) error {
+	if demand, from := Demands(s.Source); demand != nil {
+		if err := do(demand, from, s.Secrets); err != nil {
+			return err
 		}
+	}
+	for _, policy := range s.Policies {
+		demand, from := imageDemand(policy.Verify)
+		if err := do(demand, from, policy.Secrets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Digest identifies the settings and the versions of their Secrets, as far as these were read; "" if no signature is required.
+func (s Settings) Digest() string {
+	hash, demanded := sha256.New(), false
+	_ = s.each(func(demand any, from []*v1alpha1.LocalReference, secrets *credentials.Secrets) error {
+		demanded = true
+		_ = json.NewEncoder(hash).Encode(demand) // plain structs can be encoded, and writes to a hash do not fail
+		for _, ref := range from {
+			if ref != nil {
+				fmt.Fprintln(hash, ref.Name, secrets.Version(ref.Name))
+			}
+		}
+		return nil
+	})
+	if !demanded {
+		return ""
 	}
 	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
 }
 
-// Current is Digest after the Secrets with the trust were read.
-func Current(ctx context.Context, source v1alpha1.Source, secrets *credentials.Secrets) (string, error) {
-	_, from := Demands(source)
-	for _, ref := range from {
-		if ref == nil {
-			continue
-		}
-		if _, err := secrets.Find(ctx, ref.Name); err != nil {
-			return "", err
-		}
-	}
-	return Digest(source, secrets), nil
-}
-
-// Seen are the Secrets with the trust of sources that were read.
-func Seen(sources []v1alpha1.Source, secrets *credentials.Secrets) credentials.Seen {
-	found := credentials.Seen{}
-	for _, source := range sources {
-		_, from := Demands(source)
+// Current returns Digest after the Secrets were read.
+func (s Settings) Current(ctx context.Context) (string, error) {
+	err := s.each(func(_ any, from []*v1alpha1.LocalReference, secrets *credentials.Secrets) error {
 		for _, ref := range from {
 			if ref == nil {
 				continue
 			}
-			object := credentials.SeenObject{Kind: "Secret", Name: ref.Name}
-			if version, known := secrets.Seen[object]; known {
-				found[object] = version
+			if _, err := secrets.Find(ctx, ref.Name); err != nil {
+				return err
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return s.Digest(), nil
+}
+
+// Seen returns the versions of the Secrets with the trust of the sources, as far as these were read.
+func Seen(sources []v1alpha1.Source, secrets *credentials.Secrets, adapters *sourcefetch.Adapters) credentials.Seen {
+	found := credentials.Seen{}
+	for _, source := range sources {
+		_ = Of(source, secrets, adapters).each(func(_ any, from []*v1alpha1.LocalReference, secrets *credentials.Secrets) error {
+			for _, ref := range from {
+				if ref != nil {
+					secrets.CopySeen(ref.Name, found)
+				}
+			}
+			return nil
+		})
 	}
 	return found
 }

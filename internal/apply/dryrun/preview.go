@@ -132,14 +132,7 @@ func (s scout) insist(ctx context.Context, action plan.Action, desired *unstruct
 	if action.Previous.Confirmed() {
 		earlier = append(earlier, action.Desired)
 	}
-	verdict := fieldmanager.Decide(conflicts, action, earlier)
-	if len(verdict.Refused) > 0 {
-		return nil, &write.RefusalError{Why: fieldmanager.Describe(verdict.Refused)}
-	}
-	if len(verdict.Excluded) > 0 {
-		desired = fieldmanager.WithoutPaths(desired, verdict.Excluded)
-	}
-	return s.dry.writer.Send(ctx, action, desired, verdict.Force)
+	return s.dry.writer.SendAgain(ctx, action, desired, conflicts, earlier)
 }
 
 // failed evaluates a refused dry run.

@@ -30,6 +30,7 @@ type Options struct {
 	RequestTimeout time.Duration // of one request: 30 s
 	RefreshPeriod  time.Duration // discovery is asked again at most this often: 1 s
 	AnswerBytes    int64         // largest answer that is read: 64 MiB
+	ObjectBytes    int64         // largest answer about one object: 8 MiB, or AnswerBytes if that is less
 	Now            func() time.Time
 	// Wrap puts something in front of the connections to remote clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
@@ -57,6 +58,9 @@ func (o Options) defaulted() Options {
 	}
 	if o.AnswerBytes <= 0 {
 		o.AnswerBytes = 64 << 20
+	}
+	if o.ObjectBytes <= 0 {
+		o.ObjectBytes = min(8<<20, o.AnswerBytes)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -125,7 +129,7 @@ func prepared(base *rest.Config, o Options) *rest.Config {
 	config.Timeout = 0 // requests are bounded by their contexts
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warningHandler{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return connection.LimitedTransport{Next: next, Limit: o.AnswerBytes}
+		return connection.LimitedTransport{Next: next, Limit: o.AnswerBytes, Object: o.ObjectBytes}
 	})
 	return config
 }

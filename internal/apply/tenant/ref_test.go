@@ -126,6 +126,22 @@ func TestS5AnswerAtTheLimit(t *testing.T) {
 	}
 }
 
+// An answer about one object has a lower limit than a list.
+func TestS5ObjectsHaveALimitOfTheirOwn(t *testing.T) {
+	s := newServer(t)
+	s.padding = 1 << 20
+	client := clientOf(t, newPool(t, s, tenant.Options{ObjectBytes: 1 << 16}), "installer").For("app")
+	var large *connection.AnswerTooLargeError
+	if _, err := client.Get(t.Context(), one); !errors.As(err, &large) || large.Limit != 1<<16 {
+		t.Errorf("get: got %v", err)
+	}
+	collection := one
+	collection.Name = ""
+	if _, err := client.List(t.Context(), collection, "", 1); errors.As(err, &large) {
+		t.Errorf("list: got %v", err)
+	}
+}
+
 // Answers about rules are read up to a limit: users who may write roles decide how
 // many there are, and they are read for many namespaces.
 func TestRulesAreBounded(t *testing.T) {

@@ -71,11 +71,18 @@ func (w Writer) claim(ctx context.Context, action plan.Action) (*tenant.Answer, 
 	if len(conflicts) == 0 {
 		return answer, err
 	}
-	verdict := fieldmanager.Decide(conflicts, action, w.Earlier(action.Previous))
+	return w.SendAgain(ctx, action, action.Desired, conflicts, w.Earlier(action.Previous))
+}
+
+// SendAgain decides about the conflicts with other field managers: it returns a *RefusalError, or sends the apply by force or
+// without the fields that others keep. earlier are the contents that were applied before.
+func (w Writer) SendAgain(
+	ctx context.Context, action plan.Action, desired *unstructured.Unstructured, conflicts []fieldmanager.Conflict, earlier []*unstructured.Unstructured,
+) (*tenant.Answer, error) {
+	verdict := fieldmanager.Decide(conflicts, action, earlier)
 	if len(verdict.Refused) > 0 {
 		return nil, &RefusalError{Why: fieldmanager.Describe(verdict.Refused)}
 	}
-	desired := action.Desired
 	if len(verdict.Excluded) > 0 {
 		desired = fieldmanager.WithoutPaths(desired, verdict.Excluded)
 	}

@@ -30,11 +30,15 @@ func (e *AnswerTooLargeError) Error() string {
 	return fmt.Sprintf("the API server %s: its answer to %s is larger than %d MiB", e.Host, e.Request, e.Limit>>20)
 }
 
-// LimitedTransport stops reading answers at a limit. It wraps
+// LimitedTransport stops reading answers of the own cluster at a limit. It wraps
 // the decompression, so that it counts the bytes in memory.
 type LimitedTransport struct {
-	Next  http.RoundTripper
+	Next http.RoundTripper
+	// Limit in bytes of an answer.
 	Limit int64
+	// Object is the limit of an answer about one object. etcd stores 1.5 MiB of one by default, and 8 MiB at most by its
+	// documentation. It holds for aggregated API servers, which store elsewhere, as well.
+	Object int64
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,8 +47,17 @@ func (t LimitedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	if err != nil {
 		return nil, err
 	}
-	response.Body = &limitedBody{ReadCloser: response.Body, left: t.Limit, limit: t.Limit}
+	limit := t.limitOf(request)
+	response.Body = &limitedBody{ReadCloser: response.Body, left: limit, limit: limit}
 	return response, nil
+}
+
+// limitOf is the limit of the answer to a request. A watch may send many objects.
+func (t LimitedTransport) limitOf(request *http.Request) int64 {
+	if request.URL.Query().Get("watch") == "" && (request.Method != http.MethodGet || namesObject(request.URL.Path)) {
+		return t.Object
+	}
+	return t.Limit
 }
 
 type limitedBody struct {

@@ -145,7 +145,7 @@ func (r *rig) bring(t *testing.T, s releases, namespace, name string) (key clien
 func TestRollback(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
-	for name, s := range map[string]releases{"image": r.imageReleases(), "git": gitReleases(t)} {
+	for name, s := range map[string]releases{"image": r.imageReleases(), "git": gitReleases(t), "helm": chartReleases(t)} {
 		t.Run(name, func(t *testing.T) {
 			key, former := r.bring(t, s, namespace, name)
 			before := r.until(t, key, "history", func(d *v1alpha1.BundleDeployment) bool { return len(d.Status.History) == 2 })

@@ -19,36 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/costly"
 )
-
-// costlyKustomization is small, and takes minutes to build: each of its patches is tried on each of its objects.
-func costlyKustomization(size int) fstest.MapFS {
-	var objects, patches strings.Builder
-	patches.WriteString("resources: [all.yaml]\npatches:\n")
-	for i := range size {
-		fmt.Fprintf(&objects, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
-		patches.WriteString("- {target: {kind: C.*}, patch: '[{\"op\": \"add\", \"path\": \"/data\", \"value\": {\"a\": \"b\"}}]'}\n")
-	}
-	return fstest.MapFS{"kustomization.yaml": file(patches.String()), "all.yaml": file(objects.String())}
-}
-
-// costlySchema is a chart with a values schema that has many ways to the same pattern, over a value of a megabyte.
-func costlySchema() fstest.MapFS {
-	const levels, width = 4, 12
-	var definitions []string
-	for level := range levels {
-		next := fmt.Sprintf(`{"$ref":"#/definitions/l%d"}`, level+1)
-		definitions = append(definitions, fmt.Sprintf(`"l%d":{"allOf":[%s]}`, level, strings.TrimSuffix(strings.Repeat(next+",", width), ",")))
-	}
-	definitions = append(definitions, fmt.Sprintf(`"l%d":{"pattern":"^(a|b|c|d)*x$"}`, levels))
-	schema := fmt.Sprintf(`{"definitions":{%s},"properties":{"text":{"$ref":"#/definitions/l0"}}}`, strings.Join(definitions, ","))
-	return fstest.MapFS{
-		"Chart.yaml":         file("apiVersion: v2\nname: costly\nversion: 1.0.0\n"),
-		"values.schema.json": file(schema),
-		"values.yaml":        file("text: " + strings.Repeat("a", 1_000_000) + "\n"),
-		"templates/cm.yaml":  file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: costly}\n"),
-	}
-}
 
 // attack is what one tenant with several namespaces does to slow down the others.
 type attack struct {
@@ -88,13 +60,13 @@ func attacks() map[string]attack {
 		}
 	}
 	some, many := objects(1), objects(500)
-	costly := func(files fstest.MapFS) func(int) fstest.MapFS {
+	one := func(files fstest.MapFS) func(int) fstest.MapFS {
 		return func(int) fstest.MapFS { return files }
 	}
 	const often = 100 * time.Millisecond
 	return map[string]attack{
-		"M25 kustomization": {files: costly(costlyKustomization(2000)), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
-		"M26 schema":        {files: costly(costlySchema()), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M25 kustomization": {files: one(costly.Kustomization(2000)), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M26 schema":        {files: one(costly.Chart()), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
 		"M27 patch targets": {files: some, deployments: 1, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonConversionFailed, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Patches = slices.Repeat([]v1alpha1.Patch{{Target: counted, Patch: `[{"op":"add","path":"/data","value":{}}]`}}, 20)
 		}},

@@ -18,7 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// TestDocs follows each page as a reader would. SATCHEL_DOCS is a pattern of the only pages to follow.
+// TestDocs follows each page as a reader would. SATCHEL_DOCS is a pattern of the only pages to follow; with it, each block of
+// commands is logged with the time that it took.
 func TestDocs(t *testing.T) {
 	only := regexp.MustCompile(os.Getenv("SATCHEL_DOCS"))
 	var total tally

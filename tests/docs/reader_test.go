@@ -50,10 +50,20 @@ func (r *rig) read(t *testing.T, page markdown.Page) tally {
 	t.Helper()
 	p := &reader{rig: r, home: t.TempDir()}
 	p.kind, _ = page.Mark("kind")
+	timed := os.Getenv("SATCHEL_DOCS") != ""
+	var all time.Duration
 	for _, step := range page.Steps {
+		began, ran := time.Now(), p.tally.ran
 		if err := p.follow(t.Context(), step); err != nil {
 			t.Errorf("%s: %v", step, err)
 		}
+		if took := time.Since(began); timed && p.tally.ran > ran {
+			all += took
+			t.Logf("%.1f s: %s", took.Seconds(), step.Text)
+		}
+	}
+	if timed {
+		t.Logf("all commands of %s: %.1f s", page.Name, all.Seconds())
 	}
 	return p.tally
 }

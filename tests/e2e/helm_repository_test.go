@@ -82,7 +82,7 @@ func (c *chartRepository) publish(t *testing.T, version string, templates fs.FS)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.charts["/"+archive] = packed.Bytes()
-	c.index += fmt.Sprintf("  - {name: shop, version: %s, digest: %x, urls: [%s]}\n", version, sha256.Sum256(packed.Bytes()), archive)
+	c.index += fmt.Sprintf("  - name: shop\n    version: %s\n    digest: %x\n    urls:\n    - %s\n", version, sha256.Sum256(packed.Bytes()), archive)
 }
 
 // chartReleases publishes contents as versions of a chart.

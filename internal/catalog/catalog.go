@@ -12,6 +12,9 @@ const (
 	SchemaDeprecations = "olm.deprecations"
 )
 
+// ConfigsLabel is the label of an image with the folder of its catalog, without which that is the root.
+const ConfigsLabel = "operators.operatorframework.io.index.configs.v1"
+
 // Package is the lean content of one package of one catalog. The order of all lists is that of the catalog.
 type Package struct {
 	Name string

@@ -89,6 +89,8 @@ func (c testCluster) create(o view.Object) {
 		status.Status.ObservedGeneration = min(status.Status.ObservedGeneration, 1)
 	case *v1alpha1.BundleSource:
 		status.Status.ObservedGeneration = min(status.Status.ObservedGeneration, 1)
+	case *v1alpha1.BundleCatalog:
+		status.Status.ObservedGeneration = min(status.Status.ObservedGeneration, 1)
 	}
 	if err := c.client.Status().Update(c.t.Context(), status); err != nil {
 		c.t.Fatal(err)
@@ -192,19 +194,22 @@ func TestCompletion(t *testing.T) {
 		d.Status.History = []v1alpha1.RevisionRecord{record(revisionA, "")}
 	}))
 	c.create(aDeployment(called("other")))
+	c.create(aCatalog())
 	const noFiles = ":4\n" // cobra's directive
 	for name, tc := range map[string]struct {
 		reason string
 		args   []string
 		want   []string // nil: anything that holds the namespace
 	}{
-		"get":              {"names and kinds", []string{"get", ""}, []string{"other", "podinfo", "deployments", "sources", "all"}},
+		"get":              {"names and kinds", []string{"get", ""}, []string{"other", "podinfo", "deployments", "sources", "catalogs", "all"}},
 		"get second":       {"not what is there already", []string{"get", "podinfo", ""}, []string{"other"}},
 		"get sources":      {"names of the kind", []string{"get", "sources", ""}, []string{"podinfo"}},
+		"status catalog":   {"names of the kind", []string{"status", "catalog", ""}, []string{"community"}},
+		"resolve":          {"names of catalogs", []string{"resolve", "shop", "--catalog", ""}, []string{"community"}},
 		"get qualified":    {"KIND/NAME", []string{"get", "source/"}, []string{"source/podinfo"}},
-		"status":           {"one of either kind", []string{"status", ""}, []string{"other", "podinfo", "deployment", "source"}},
+		"status":           {"one of either kind", []string{"status", ""}, []string{"other", "podinfo", "deployment", "source", "catalog"}},
 		"status second":    {"one name", []string{"status", "podinfo", ""}, nil},
-		"reconcile":        {"one of either kind", []string{"reconcile", ""}, []string{"other", "podinfo", "deployment", "source"}},
+		"reconcile":        {"one of either kind", []string{"reconcile", ""}, []string{"other", "podinfo", "deployment", "source", "catalog"}},
 		"reconcile source": {"names of the kind", []string{"reconcile", "source", ""}, []string{"podinfo"}},
 		"suspend":          {"several of either kind", []string{"suspend", "podinfo", ""}, []string{"other"}},
 		"wait source":      {"names of the kind", []string{"wait", "source", ""}, []string{"podinfo"}},

@@ -59,6 +59,28 @@ func aSource(edit ...func(*v1alpha1.BundleSource)) *v1alpha1.BundleSource {
 	return s
 }
 
+// aCatalog is a catalog that is Ready, and that no server serves.
+func aCatalog(edit ...func(*v1alpha1.BundleCatalog)) *v1alpha1.BundleCatalog {
+	c := &v1alpha1.BundleCatalog{
+		ObjectMeta: metav1.ObjectMeta{Name: "community", Namespace: "demo", Generation: 2, CreationTimestamp: ago(26 * time.Hour)},
+		Spec: v1alpha1.BundleCatalogSpec{
+			Interval: v1alpha1.Duration{Duration: time.Hour}, Priority: 5,
+			Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/catalog:latest"}}},
+		},
+		Status: v1alpha1.BundleCatalogStatus{
+			ObservedGeneration: 2,
+			Conditions:         []metav1.Condition{yes(meta.ReadyCondition, "serves 2 packages")},
+			Content:            &v1alpha1.CatalogContent{Digest: digestB, Packages: 2, Bundles: 7, Bytes: 4711, LastUpdateTime: ago(4 * time.Minute)},
+			Resolved:           []v1alpha1.ResolvedSource{{Reference: "latest", Digest: digestA}},
+			URLs:               &v1alpha1.CatalogURLs{Base: "http://sources/catalogs/demo/community"},
+		},
+	}
+	for _, change := range edit {
+		change(c)
+	}
+	return c
+}
+
 // aDeployment is a deployment that is Ready.
 func aDeployment(edit ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeployment {
 	applied := ago(2 * time.Minute)

@@ -105,7 +105,7 @@ func TestSnippet(t *testing.T) {
 func TestArtifactClient(t *testing.T) {
 	asked := ""
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = r.URL.Path
+		asked = r.URL.RequestURI()
 		if strings.Contains(r.URL.Path, "refused") {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
@@ -117,6 +117,7 @@ func TestArtifactClient(t *testing.T) {
 		"service":   {"its short name", "http://sources.satchel-system.svc", "/a/b.tar.gz", "/api/v1/namespaces/satchel-system/services/http:sources:80/proxy/a/b.tar.gz", ""},
 		"domain":    {"with port and domain", "https://sources.ns.svc.cluster.local.:8443", "/a", "/api/v1/namespaces/ns/services/https:sources:8443/proxy/a", ""},
 		"forbidden": {"the API server refuses, not the artifact server", "http://sources.ns.svc", "/refused", "/api/v1/namespaces/ns/services/http:sources:80/proxy/refused", "services/proxy"},
+		"query":     {"with parameters", "http://sources.ns.svc", "/a?b=c%2Fd", "/api/v1/namespaces/ns/services/http:sources:80/proxy/a?b=c%2Fd", ""},
 		"direct":    {"no Service", api.URL, "/a", "/a", ""},
 	} {
 		server, err := url.Parse(tc.server)

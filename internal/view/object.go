@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Object is what both kinds have in common.
+// Object is what the kinds have in common.
 type Object interface {
 	client.Object
 	GetConditions() []metav1.Condition

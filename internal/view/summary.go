@@ -21,8 +21,8 @@ type Summary struct {
 	Message   string
 	Revision  string
 	Origin    string                 // origin revision of Revision
-	Version   string                 // of the bundle; "" for sources
-	Objects   *v1alpha1.ObjectCounts // nil for sources, and before anything is applied
+	Version   string                 // of the bundle; "" for sources and catalogs
+	Objects   *v1alpha1.ObjectCounts // nil for sources and catalogs, and before anything is applied
 	Suspended bool
 	Deleting  bool
 	Unseen    bool // the status is about an older spec
@@ -52,6 +52,12 @@ func Summarize(o Object) Summary {
 			s.Revision = o.Status.UpdateRevision.Revision
 			s.Origin = s.Revision
 		}
+	case *v1alpha1.BundleCatalog:
+		s = Summary{Suspended: o.Spec.Suspend, Origin: catalogOrigin(o),
+			observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
+		if o.Status.Content != nil {
+			s.Revision = o.Status.Content.Digest
+		}
 	}
 	if ready := apimeta.FindStatusCondition(o.GetConditions(), meta.ReadyCondition); ready != nil {
 		s.Ready, s.Reason, s.Message = ready.Status, ready.Reason, ready.Message
@@ -64,6 +70,14 @@ func Summarize(o Object) Summary {
 	s.Deleting = !o.GetDeletionTimestamp().IsZero()
 	s.Unseen = s.observed < o.GetGeneration()
 	return s
+}
+
+// catalogOrigin is what the reference of a catalog resolved to, such as latest@sha256:1234; "" for nothing.
+func catalogOrigin(o *v1alpha1.BundleCatalog) string {
+	if o.Status.Content == nil || len(o.Status.Resolved) == 0 || o.Status.Resolved[0].Digest == "" {
+		return ""
+	}
+	return strings.TrimPrefix(o.Status.Resolved[0].Reference+"@"+o.Status.Resolved[0].Digest, "@")
 }
 
 // RevisionName names the revision in a sentence, with shortened digests.

@@ -87,7 +87,7 @@ kubectl delete bundleapprovals -n demo podinfo-deny-5f70bf18a086`),
 			case err != nil:
 				return err
 			case t.Kind.Name != kit.Deployments.Name:
-				return kit.UsageError(cmd, "%s is about BundleDeployments: a source has no plan", cmd.Name())
+				return kit.UsageError(cmd, "%s is about BundleDeployments: a %s has no plan", cmd.Name(), t.Kind.Word)
 			case o.expires < 0 || cmd.Flag("expires").Changed && o.expires == 0:
 				return kit.UsageError(cmd, "--expires takes a time from now on, such as 1h")
 			}

@@ -30,13 +30,13 @@ type exportOptions struct {
 func ExportCommand(a *kit.App) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
-		Use:     "export [deployment|source] NAME...",
+		Use:     "export [deployment|source|catalog] NAME...",
 		GroupID: kit.GroupAct,
 		Short:   "Print manifests to commit to Git",
-		Long: `Prints BundleDeployments and BundleSources as manifests: without status, without fields that the API server sets, and
-without the labels and annotations of the tool that applied them. The BundleSource of an inline spec.source is part of its
-BundleDeployment and not printed by itself. Secrets, ServiceAccounts and ConfigMaps that they refer to are not exported;
-they are named on standard error.
+		Long: `Prints BundleDeployments, BundleSources and BundleCatalogs as manifests: without status, without fields that the API
+server sets, and without the labels and annotations of the tool that applied them. The BundleSource of an inline
+spec.source is part of its BundleDeployment and not printed by itself. Secrets, ServiceAccounts and ConfigMaps that
+they refer to are not exported; they are named on standard error.
 
 Exit codes:
 

@@ -32,9 +32,9 @@ type ReconcileOptions struct {
 func ReconcileCommand(a *kit.App) *cobra.Command {
 	var o ReconcileOptions
 	cmd := &cobra.Command{
-		Use:     "reconcile [deployment|source] NAME",
+		Use:     "reconcile [deployment|source|catalog] NAME",
 		GroupID: kit.GroupAct,
-		Short:   "Reconcile a BundleDeployment or BundleSource now",
+		Short:   "Reconcile a BundleDeployment, BundleSource or BundleCatalog now",
 		Long: `Requests that the controller reconciles an object now instead of at its next interval, and waits for the outcome. With
 --with-source the source is resolved again first, so that a tag or branch that moved is installed at once.
 
@@ -55,8 +55,9 @@ satchel reconcile podinfo
 # Install what the tag or branch points at now
 satchel reconcile podinfo --with-source
 
-# Only resolve the source again
+# Only resolve the source again, or fetch a catalog again
 satchel reconcile source podinfo
+satchel reconcile catalog community
 
 # Try again what failed, for example after an outage of the registry, or a revision that was rolled back
 satchel reconcile podinfo --retry`),
@@ -67,10 +68,10 @@ satchel reconcile podinfo --retry`),
 				return err
 			}
 			switch {
-			case o.withSource && t.Kind.Name == kit.Sources.Name:
-				return kit.UsageError(cmd, "--with-source is for deployments; a source is resolved anyway")
-			case o.retry && t.Kind.Name == kit.Sources.Name:
-				return kit.UsageError(cmd, "--retry is for deployments; a source is always tried again")
+			case o.withSource && t.Kind.Name != kit.Deployments.Name:
+				return kit.UsageError(cmd, "--with-source is for deployments; a %s is resolved anyway", t.Kind.Word)
+			case o.retry && t.Kind.Name != kit.Deployments.Name:
+				return kit.UsageError(cmd, "--retry is for deployments; a %s is always tried again", t.Kind.Word)
 			}
 			return reconcile(cmd.Context(), a, o, t)
 		},

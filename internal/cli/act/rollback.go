@@ -74,7 +74,7 @@ satchel rollback podinfo --to v1.2.0 --dry-run`),
 			case err != nil:
 				return err
 			case t.Kind.Name != kit.Deployments.Name:
-				return kit.UsageError(cmd, "rollback is about BundleDeployments: name one that uses the source")
+				return kit.UsageError(cmd, "rollback is about BundleDeployments: name one that uses the %s", t.Kind.Word)
 			case o.to == "":
 				return kit.UsageError(cmd, "--to says which revision: previous, or one of the history")
 			}

@@ -29,12 +29,13 @@ type pausing struct {
 func SuspendCommand(a *kit.App) *cobra.Command {
 	o := pausing{suspend: true}
 	cmd := &cobra.Command{
-		Use:     "suspend [deployment|source] NAME...",
+		Use:     "suspend [deployment|source|catalog] NAME...",
 		GroupID: kit.GroupAct,
 		Short:   "Stop installing, upgrading and repairing, until resumed",
 		Long: `Sets spec.suspend. A suspended BundleDeployment keeps its objects; nothing is upgraded, and drift is not corrected, so
 that objects can be changed by hand. Certificates of webhooks are not renewed either. A suspended BundleSource is not
-resolved again; its artifact stays. Suspended objects can be deleted.
+resolved again; its artifact stays. A suspended BundleCatalog is not fetched again, and stays served. Suspended
+objects can be deleted.
 
 The BundleSource of an inline spec.source is suspended in its BundleDeployment (spec.source.suspend).
 
@@ -64,7 +65,7 @@ satchel suspend all -l team=payments --dry-run`),
 func ResumeCommand(a *kit.App) *cobra.Command {
 	var o pausing
 	cmd := &cobra.Command{
-		Use:     "resume [deployment|source] NAME...",
+		Use:     "resume [deployment|source|catalog] NAME...",
 		GroupID: kit.GroupAct,
 		Short:   "Resume suspended objects, and wait for the outcome",
 		Long: `Removes spec.suspend, requests a reconcile, and waits for the outcome, as the command reconcile does. Changes that were
@@ -80,7 +81,7 @@ Exit codes:
 # Resume one deployment
 satchel resume podinfo
 
-# All deployments and sources of the namespace
+# All deployments, sources and catalogs of the namespace
 satchel resume all --all --wait=false`),
 		ValidArgsFunction: a.CompleteTargets(true),
 		RunE:              func(cmd *cobra.Command, args []string) error { return pauseFrom(a, cmd, o, args) },

@@ -35,7 +35,7 @@ type waitOptions struct {
 func WaitCommand(a *kit.App) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
-		Use:     "wait [deployment|source] NAME...",
+		Use:     "wait [deployment|source|catalog] NAME...",
 		GroupID: kit.GroupAct,
 		Short:   "Wait until objects are Ready, have a revision, or are gone",
 		Long: `Waits for a condition, and shows the progress on standard error. It changes nothing.

@@ -90,6 +90,8 @@ func (o options) parse(cmd *cobra.Command, args []string) (t kit.Target, path st
 	switch {
 	case path != "" && (o.dir != "" || cmd.Flag("output").Changed):
 		return t, "", kit.UsageError(cmd, "PATH prints one file as it is: leave --dir and -o out")
+	case t.Kind.Name == kit.Catalogs.Name:
+		return t, "", kit.UsageError(cmd, "a BundleCatalog has no artifact: see it with the command catalog")
 	case o.revision != "" && t.Kind.Name != kit.Deployments.Name:
 		return t, "", kit.UsageError(cmd, "--revision selects from the history of a BundleDeployment: name one in place of the %s", t.Kind.Word)
 	}

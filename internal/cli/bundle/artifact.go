@@ -69,12 +69,15 @@ func OpenArtifact(ctx context.Context, a *kit.App, config *rest.Config, owner ar
 	}, nil
 }
 
+// ErrTokensRequired is the answer of an artifact server that requires tokens.
+var ErrTokensRequired = errors.New("the artifact server accepts only tokens of ServiceAccounts (--artifact-auth=token), and the API server forwards none: " +
+	"forward its port, and send a token of a ServiceAccount of the namespace; see the page BundleSource, who may read")
+
 // explainDownload says what a user can do about a download that failed; the words of the loader are those of the controller.
 func explainDownload(err error) error {
 	switch fetch.ReasonOf(err) {
 	case fetch.Unauthorized:
-		return errors.New("the artifact server accepts only tokens of ServiceAccounts (--artifact-auth=token), and the API server forwards none: " +
-			"forward its port, and send a token of a ServiceAccount of the namespace; see the page BundleSource, who may read")
+		return ErrTokensRequired
 	case fetch.Unreachable, fetch.Timeout:
 		return &ArtifactError{Err: err}
 	}
@@ -105,7 +108,7 @@ func ArtifactClient(config *rest.Config, server *url.URL) (*http.Client, error) 
 	through := path.Join("/", api.Path, "api/v1/namespaces", service[2], "services", fmt.Sprintf("%s:%s:%s", server.Scheme, service[1], port), "proxy")
 	return &http.Client{Transport: printer.RoundTripper(func(request *http.Request) (*http.Response, error) {
 		proxied := request.Clone(request.Context())
-		proxied.URL, proxied.Host = &url.URL{Scheme: api.Scheme, Host: api.Host, Path: through + request.URL.Path}, ""
+		proxied.URL, proxied.Host = &url.URL{Scheme: api.Scheme, Host: api.Host, Path: through + request.URL.Path, RawQuery: request.URL.RawQuery}, ""
 		response, err := transport.RoundTrip(proxied)
 		if err != nil {
 			return nil, err

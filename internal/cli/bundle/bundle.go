@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -135,6 +136,17 @@ func OpenImageBundle(ctx context.Context, a *kit.App, what string, o OpenOptions
 	}, nil
 }
 
+// OpenCatalogImage downloads the file-based catalog of an image, and nothing else of it, as the source controller does. root is
+// where it is in the files.
+func OpenCatalogImage(ctx context.Context, a *kit.App, what string, insecure bool) (b *Bundle, root string, err error) {
+	only := &image.Only{Label: catalog.ConfigsLabel}
+	b, err = OpenImageBundle(ctx, a, what, OpenOptions{Insecure: insecure, only: only})
+	if err != nil {
+		return nil, "", err
+	}
+	return b, only.Found, nil
+}
+
 func describeImage(ref name.Reference, r fetch.Resolved) string {
 	text := "the image " + ref.Name()
 	if r.Reference == "" {
@@ -156,7 +168,7 @@ func download(ctx context.Context, a *kit.App, ref name.Reference, dir string, o
 	progress := printer.NewProgress(a.Streams.ErrOut, "Downloading "+ref.Name())
 	client.Transport = progress.Count(client.Transport)
 	defer progress.Done()
-	options := image.Options{Ref: ref.String(), Platform: o.Platform, Insecure: plain, Client: client, Limits: limits}
+	options := image.Options{Ref: ref.String(), Platform: o.Platform, Insecure: plain, Client: client, Limits: limits, Only: o.only}
 	if err := Trust(ctx, a, o, ref, &options); err != nil {
 		return nil, fetch.Resolved{}, err
 	}

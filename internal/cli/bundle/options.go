@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/registryv1file"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
+	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/lint"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -28,6 +29,9 @@ type OpenOptions struct {
 	Platform     string // of an image
 	Insecure     bool   // an image's registry speaks plain HTTP
 	Key          string // file of the public key that has to have signed an image
+
+	// only restricts what is unpacked of an image; nil for everything.
+	only *image.Only
 
 	HelmRepository string // the bundle is a chart of it; "" for a folder or an image
 	ChartVersion   string // of that chart, or a range

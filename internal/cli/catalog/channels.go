@@ -46,7 +46,7 @@ type entryValue struct {
 func channelsCommand(a *kit.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "channels PACKAGE --catalog NAME=PATH",
+		Use:   "channels PACKAGE",
 		Short: "Show the channels of a package and what each bundle replaces",
 		Long: `Lists the entries of each channel in upgrade order: what is replaced or skipped comes first, then the lower version. The
 column NOTES shows heads, which no entry of the channel replaces or skips, deprecated bundles, and bundles that the

@@ -28,13 +28,20 @@ func Command(a *kit.App) *cobra.Command {
 		Use:     "catalog COMMAND",
 		GroupID: kit.GroupPreview,
 		Short:   "Show packages, channels and upgrade graphs of catalogs",
-		Long: `Reads file-based catalogs (FBC) in folders or files: the channels of a package, its upgrade graph and the path that
-upgrades take, and problems. No cluster is needed.
+		Long: `Reads file-based catalogs (FBC): the channels of a package, its upgrade graph and the path that upgrades take, and
+problems.
+
+` + catalogs.Help + `
 
 ` + exitCodes,
 		Example: a.Example(`
-# The channels of a package, with what each bundle replaces
-satchel catalog channels argocd-operator --catalog community=./catalog`),
+# The catalogs that the namespace sees
+satchel catalog list
+
+# The channels of a package, with what each bundle replaces, in a BundleCatalog, in files and in an image
+satchel catalog channels argocd-operator --catalog community
+satchel catalog channels argocd-operator --catalog community=./catalog
+satchel catalog channels argocd-operator --catalog community=quay.io/operatorhubio/catalog:latest`),
 		ValidArgsFunction: cobra.NoFileCompletions, // the commands below are completed
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -44,18 +51,18 @@ satchel catalog channels argocd-operator --catalog community=./catalog`),
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(searchCommand(a), showCommand(a), channelsCommand(a), graphCommand(a), validateCommand(a))
+	cmd.AddCommand(listCommand(a), searchCommand(a), showCommand(a), channelsCommand(a), graphCommand(a), validateCommand(a))
 	return cmd
 }
 
 // options are the flags of all commands.
 type options struct {
-	catalogs []string
+	catalogs catalogs.Flags
 	output   printer.Output
 }
 
 func (o *options) flags(a *kit.App, cmd *cobra.Command, formats ...printer.Output) {
-	catalogs.Flag(cmd, &o.catalogs)
+	o.catalogs.Bind(a, cmd)
 	a.OutputFlag(cmd, &o.output, formats...)
 }
 
@@ -68,12 +75,16 @@ func (o *options) onePackage(a *kit.App, cmd *cobra.Command, args []string) (res
 }
 
 // read reads a package from the catalog that has it, of several the one with the highest priority.
-func (o *options) read(a *kit.App, cmd *cobra.Command, name string) (resolver.Catalog, error) {
-	places, err := catalogs.Parse(o.catalogs)
-	if err != nil {
-		return resolver.Catalog{}, kit.UsageError(cmd, "%v", err)
+func (o *options) read(a *kit.App, cmd *cobra.Command, name string) (_ resolver.Catalog, err error) {
+	if err := o.catalogs.Parse(cmd); err != nil {
+		return resolver.Catalog{}, err
 	}
-	loaded, err := catalogs.Load(places, name)
+	set, err := o.catalogs.Open(cmd.Context(), a)
+	defer func() { err = errors.Join(err, set.Close()) }()
+	if err != nil {
+		return resolver.Catalog{}, err
+	}
+	loaded, err := set.Load(cmd.Context(), name)
 	if err != nil {
 		return resolver.Catalog{}, err
 	}

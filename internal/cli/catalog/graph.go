@@ -32,7 +32,7 @@ type graphOptions struct {
 func graphCommand(a *kit.App) *cobra.Command {
 	var o graphOptions
 	cmd := &cobra.Command{
-		Use:   "graph PACKAGE --catalog NAME=PATH",
+		Use:   "graph PACKAGE",
 		Short: "Show the upgrade graph of a package, and the path of upgrades",
 		Long: `Shows the upgrade edges between the bundles of a package: replaces (solid), skips (dotted) and skipRange (dashed).
 

@@ -3,13 +3,14 @@
 package catalog
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/satchel-dev/satchel/internal/cli/catalogs"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
@@ -23,7 +24,7 @@ type foundValue struct {
 func searchCommand(a *kit.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "search [WORD] --catalog NAME=PATH",
+		Use:   "search [WORD]",
 		Short: "Find packages by name",
 		Long: `Lists the packages of all catalogs with a name that contains the word, in upper or lower case; without a word it lists all
 packages. If there is none, the exit code is 1.
@@ -42,11 +43,10 @@ satchel catalog search argo --catalog community=./catalog`),
 			if len(args) > 1 {
 				return kit.UsageError(cmd, "search needs at most one word, got %s", kit.Given(args))
 			}
-			places, err := catalogs.Parse(o.catalogs)
-			if err != nil {
-				return kit.UsageError(cmd, "%v", err)
+			if err := o.catalogs.Parse(cmd); err != nil {
+				return err
 			}
-			found, err := search(a, places, strings.Join(args, ""))
+			found, err := o.search(cmd.Context(), a, strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
@@ -58,17 +58,22 @@ satchel catalog search argo --catalog community=./catalog`),
 }
 
 // search finds packages, in the order of their names and then of the catalogs.
-func search(a *kit.App, places []catalogs.Place, word string) ([]foundValue, error) {
-	found := []foundValue{}
-	for _, place := range places {
-		loaded, err := catalogs.Load([]catalogs.Place{place}, "")
-		if err != nil {
-			return nil, err
-		}
-		a.Note(loaded.Problems)
-		for _, name := range loaded.Packages {
+func (o *options) search(ctx context.Context, a *kit.App, word string) (found []foundValue, err error) {
+	set, err := o.catalogs.Open(ctx, a)
+	defer func() { err = errors.Join(err, set.Close()) }()
+	if err != nil {
+		return nil, err
+	}
+	listed, err := set.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found = []foundValue{}
+	for _, l := range listed {
+		a.Note(l.Problems)
+		for _, name := range l.Packages {
 			if strings.Contains(strings.ToLower(name), strings.ToLower(word)) {
-				found = append(found, foundValue{Package: name, Catalog: place.Name})
+				found = append(found, foundValue{Package: name, Catalog: l.Catalog})
 			}
 		}
 	}

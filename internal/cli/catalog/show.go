@@ -20,7 +20,7 @@ import (
 func showCommand(a *kit.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "show PACKAGE [VERSION] --catalog NAME=PATH",
+		Use:   "show PACKAGE [VERSION]",
 		Short: "Show a package with its channels and bundles, or one bundle",
 		Long: `Shows the channels of a package with their heads, its bundles with versions and images, the newest first, and
 deprecations. With a version or the name of a bundle it shows that bundle only.

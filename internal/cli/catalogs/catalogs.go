@@ -3,128 +3,195 @@
 package catalogs
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/satchel-dev/satchel/internal/catalog/fbc"
+	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/spelling"
 	"github.com/satchel-dev/satchel/internal/resolver"
 )
 
-// Place is a catalog of the command line.
-type Place struct {
-	Name     string
-	Path     string
-	Priority int32
+// Help is the part of the help about catalogs.
+const Help = `--catalog NAME=PATH reads a file-based catalog (FBC) in a folder or file, and --catalog NAME=IMAGE one in an image, with
+the logins of docker login and podman login; neither needs a cluster. --catalog NAME is a BundleCatalog of the namespace,
+or of the namespace with shared catalogs. Without --catalog, all BundleCatalogs that the namespace sees are read. To read
+them you need permission to list bundlecatalogs, and to get services/proxy of the source controller's Service in its
+namespace.`
+
+// Flags are the flags that say which catalogs are read.
+type Flags struct {
+	values   []string
+	shared   string
+	system   string
+	insecure bool
 }
 
-// priorityOption separates the path of a catalog from its priority.
-const priorityOption = ",priority="
-
-// Parse reads the values of --catalog.
-func Parse(values []string) ([]Place, error) {
-	if len(values) == 0 {
-		return nil, errors.New("no catalog is given: use --catalog NAME=PATH")
-	}
-	var places []Place
-	for _, value := range values {
-		p, err := parsePlace(value)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(places, func(other Place) bool { return other.Name == p.Name }) {
-			return nil, fmt.Errorf("--catalog: the name %q is given twice", p.Name)
-		}
-		places = append(places, p)
-	}
-	return places, nil
+// Bind adds the flags to a command.
+func (f *Flags) Bind(a *kit.App, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.values, "catalog", nil, "Catalog as NAME for a BundleCatalog, or NAME=PATH[,priority=N] or NAME=IMAGE[,priority=N]; "+
+		"may be repeated. The highest priority wins; it is 0 if it is not given.")
+	a.CompleteFlag(cmd, "catalog", a.CompleteNames(kit.Catalogs))
+	f.BindShared(cmd)
+	bundle.RegistryFlags(cmd, &f.insecure)
 }
 
-func parsePlace(value string) (Place, error) {
-	const want = "NAME=PATH or NAME=PATH,priority=N"
-	name, path, found := strings.Cut(value, "=")
-	if !found || name == "" {
-		return Place{}, Usage("catalog", value, want)
+// BindShared adds the flags about catalogs that all namespaces share.
+func (f *Flags) BindShared(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.shared, "shared-catalog-namespace", "", "Namespace with the BundleCatalogs that all namespaces share; without it, that of the source controller's flag.")
+	flags.StringVar(&f.system, "system-namespace", kit.SystemNamespace, "Namespace of the controllers.")
+}
+
+// Parse checks the values of --catalog.
+func (f *Flags) Parse(cmd *cobra.Command) error {
+	_, err := parse(f.values)
+	if err != nil {
+		return kit.UsageError(cmd, "%v", err)
 	}
-	p := Place{Name: name, Path: path}
-	if at := strings.LastIndex(path, priorityOption); at >= 0 {
-		priority, err := strconv.ParseInt(path[at+len(priorityOption):], 10, 32)
-		if err != nil {
-			return Place{}, Usage("catalog", value, want+", with a number of 32 bits")
+	return nil
+}
+
+// Set is the catalogs of a command that are open.
+type Set struct {
+	catalogs []opened
+	close    []func() error
+}
+
+// opened is one catalog.
+type opened struct {
+	name     string
+	where    string // for errors; "" for none
+	priority int32
+	content
+}
+
+// content is where the blobs of a catalog are.
+type content interface {
+	// packageOf reads one package. The error is about the whole catalog.
+	packageOf(ctx context.Context, name string) (fbc.Contents, error)
+	// names are those of all packages, sorted, and problems of the catalog.
+	names(ctx context.Context) ([]string, []error, error)
+}
+
+// Open opens the catalogs of the flags. The caller closes the set, also with an error.
+func (f *Flags) Open(ctx context.Context, a *kit.App) (*Set, error) {
+	set := &Set{}
+	places, err := parse(f.values)
+	if err != nil {
+		return set, err
+	}
+	reader := &clusterReader{app: a, flags: f}
+	if len(places) == 0 {
+		return set, reader.all(ctx, set)
+	}
+	for _, p := range places {
+		var c content
+		switch {
+		case p.path == "":
+			err = reader.one(ctx, set, p.name)
+			if err != nil {
+				return set, err
+			}
+			continue
+		case p.isImage():
+			c, err = set.openImage(ctx, a, p.path, f.insecure)
+		default:
+			c, err = openFiles(p.path)
 		}
-		p.Path, p.Priority = path[:at], int32(priority)
+		if err != nil {
+			return set, fmt.Errorf("catalog %s at %s: %w", p.name, p.path, err)
+		}
+		set.catalogs = append(set.catalogs, opened{name: p.name, where: p.path, priority: p.priority, content: c})
 	}
-	if p.Path == "" {
-		return Place{}, Usage("catalog", value, want)
+	return set, nil
+}
+
+// Close removes what was downloaded.
+func (s *Set) Close() error {
+	var failures []error
+	for _, do := range s.close {
+		failures = append(failures, do())
 	}
-	return p, nil
+	return errors.Join(failures...)
+}
+
+// wrap says which catalog an error is about.
+func (c opened) wrap(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case c.where == "":
+		return fmt.Errorf("catalog %s: %w", c.name, err)
+	}
+	return fmt.Errorf("catalog %s at %s: %w", c.name, c.where, err)
 }
 
 // Loaded is what the catalogs say about a package.
 type Loaded struct {
 	Catalogs []resolver.Catalog
-	Packages []string // names of all packages of all catalogs
+	Packages []string // names of all packages of all catalogs; of catalogs of the cluster only if none has the package
 	Problems []string // blobs that are left out
 }
 
 // Load reads the package from all catalogs.
-func Load(places []Place, name string) (Loaded, error) {
+func (s *Set) Load(ctx context.Context, name string) (Loaded, error) {
 	var all Loaded
-	for _, p := range places {
-		contents, err := read(p.Path, name)
+	for _, c := range s.catalogs {
+		contents, err := c.packageOf(ctx, name)
 		if err != nil {
-			return Loaded{}, fmt.Errorf("catalog %s at %s: %w", p.Name, p.Path, err)
+			return Loaded{}, c.wrap(err)
 		}
-		all.Catalogs = append(all.Catalogs, resolver.Catalog{
-			Name: p.Name, Priority: p.Priority, Package: contents.Package, Problem: contents.Problem,
-		})
+		all.Catalogs = append(all.Catalogs, resolver.Catalog{Name: c.name, Priority: c.priority, Package: contents.Package, Problem: contents.Problem})
 		all.Packages = append(all.Packages, contents.Packages...)
-		for _, problem := range contents.Problems {
-			all.Problems = append(all.Problems, fmt.Sprintf("catalog %s: %v", p.Name, problem))
-		}
+		all.Problems = append(all.Problems, c.problems(contents.Problems)...)
+	}
+	if err := s.loadNames(ctx, &all); err != nil {
+		return Loaded{}, err
 	}
 	slices.Sort(all.Packages)
 	all.Packages = slices.Compact(all.Packages)
 	return all, nil
 }
 
-// read reads the package from a folder or a file.
-func read(path, name string) (fbc.Contents, error) {
-	files, root, err := Open(path)
-	if err != nil {
-		return fbc.Contents{}, err
+// loadNames adds the names of all packages, if no catalog has the package.
+func (s *Set) loadNames(ctx context.Context, all *Loaded) error {
+	if all.known() {
+		return nil
 	}
-	return fbc.ReadPackage(files, root, name, fbc.DefaultLimits())
+	for _, c := range s.catalogs {
+		names, _, err := c.names(ctx)
+		if err != nil {
+			return c.wrap(err)
+		}
+		all.Packages = append(all.Packages, names...)
+	}
+	return nil
 }
 
-// Open returns the files of a catalog in a folder or a file, and the name of that folder or file in them.
-func Open(path string) (files fs.FS, root string, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, "", kit.WithoutPath(err)
+func (c opened) problems(problems []error) []string {
+	var lines []string
+	for _, problem := range problems {
+		lines = append(lines, fmt.Sprintf("catalog %s: %v", c.name, problem))
 	}
-	folder, root := path, "."
-	if !info.IsDir() {
-		folder, root = filepath.Dir(path), filepath.Base(path)
-	}
-	if !fs.ValidPath(root) {
-		return nil, "", errors.New("this is no name of a file")
-	}
-	return os.DirFS(folder), root, nil
+	return lines
+}
+
+// known tells whether a catalog has the package.
+func (l Loaded) known() bool {
+	return slices.ContainsFunc(l.Catalogs, func(c resolver.Catalog) bool { return c.Package != nil || c.Problem != nil })
 }
 
 // Similar are the names of packages that may have been meant, where no catalog has the package.
 func (l Loaded) Similar(name string) []string {
-	if slices.ContainsFunc(l.Catalogs, func(c resolver.Catalog) bool { return c.Package != nil || c.Problem != nil }) {
+	if l.known() {
 		return nil
 	}
 	if len(l.Packages) == 0 {
@@ -133,13 +200,22 @@ func (l Loaded) Similar(name string) []string {
 	return []string{"similar packages: " + strings.Join(spelling.Nearest(name, l.Packages), ", ")}
 }
 
-// Flag adds the flag that Parse reads.
-func Flag(cmd *cobra.Command, values *[]string) {
-	cmd.Flags().StringArrayVar(values, "catalog", nil,
-		"Catalog as NAME=PATH or NAME=PATH,priority=N, with a folder or a file; may be repeated. The highest priority wins; it is 0 if it is not given.")
+// Listing is the names of the packages of a catalog.
+type Listing struct {
+	Catalog  string
+	Packages []string
+	Problems []string // blobs that are left out
 }
 
-// Usage is an error about a flag.
-func Usage(flag, value, want string) error {
-	return fmt.Errorf("--%s %q has to be %s", flag, value, want)
+// List reads the names of all packages, catalog by catalog.
+func (s *Set) List(ctx context.Context) ([]Listing, error) {
+	var all []Listing
+	for _, c := range s.catalogs {
+		names, problems, err := c.names(ctx)
+		if err != nil {
+			return nil, c.wrap(err)
+		}
+		all = append(all, Listing{Catalog: c.name, Packages: names, Problems: c.problems(problems)})
+	}
+	return all, nil
 }

@@ -44,6 +44,13 @@ func (a *App) CompleteOne(k Kind) Completer {
 	}
 }
 
+// CompleteNames completes the names of a kind, whatever the arguments are: for flags.
+func (a *App) CompleteNames(k Kind) Completer {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.objectNames(cmd.Context(), k), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // CompleteTargets completes [KIND] NAME; with many, further names.
 func (a *App) CompleteTargets(many bool) Completer {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -73,9 +80,9 @@ func (a *App) CompleteTargets(many bool) Completer {
 
 func kindWords(many bool) []string {
 	if many {
-		return []string{"deployments", "sources", "all"}
+		return []string{"deployments", "sources", "catalogs", "all"}
 	}
-	return []string{"deployment", "source"}
+	return []string{"deployment", "source", "catalog"}
 }
 
 // qualifiedNames completes KIND/NAME.

@@ -43,9 +43,15 @@ var (
 		Empty:   func() view.Object { return new(v1alpha1.BundleRollout) },
 		List:    func() client.ObjectList { return new(v1alpha1.BundleRolloutList) },
 	}
+	Catalogs = Kind{
+		Name: v1alpha1.BundleCatalogKind, Word: "catalog", Resource: "bundlecatalogs",
+		aliases: []string{"catalogs", "bcat", "bundlecatalog", "bundlecatalogs.satchel.dev", "bundlecatalog.satchel.dev"},
+		Empty:   func() view.Object { return new(v1alpha1.BundleCatalog) },
+		List:    func() client.ObjectList { return new(v1alpha1.BundleCatalogList) },
+	}
 	// Kinds are those that "all" means; Known are all that a command line may name.
-	Kinds = []Kind{Deployments, Sources}
-	Known = []Kind{Deployments, Sources, Rollouts}
+	Kinds = []Kind{Deployments, Sources, Catalogs}
+	Known = []Kind{Deployments, Sources, Catalogs, Rollouts}
 )
 
 // KindNamed returns the kind that a word of the user means.
@@ -66,12 +72,12 @@ type Target struct {
 }
 
 // ParseTargets reads [KIND] [NAME...] and KIND/NAME, as kubectl does. Without a kind, deployments are meant; the word
-// "all" means deployments and sources.
+// "all" means deployments, sources and catalogs.
 func ParseTargets(args []string) []Target {
 	current := Deployments
 	if len(args) > 0 {
 		if args[0] == "all" {
-			return []Target{{Kind: Deployments}, {Kind: Sources}}
+			return []Target{{Kind: Deployments}, {Kind: Sources}, {Kind: Catalogs}}
 		}
 		if k, found := KindNamed(args[0]); found {
 			current, args = k, args[1:]

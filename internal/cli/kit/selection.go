@@ -25,7 +25,7 @@ func (s *Selection) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.Selector, "selector", "l", "", "Objects with matching labels, such as -l app=shop,tier!=test.")
 }
 
-// Targets reads the arguments: names, or a kind (or "all" for both) with --all or -l.
+// Targets reads the arguments: names, or a kind (or "all" for all kinds) with --all or -l.
 func (s Selection) Targets(cmd *cobra.Command, args []string) ([]Target, error) {
 	targets := ParseTargets(args)
 	named := targets[0].Name != ""

@@ -29,14 +29,15 @@ type Options struct {
 func Command(a *kit.App) *cobra.Command {
 	o := Options{Output: Format(printer.OutputTable)}
 	cmd := &cobra.Command{
-		Use:     "get [deployments|sources|rollouts|all] [NAME...]",
+		Use:     "get [deployments|sources|catalogs|rollouts|all] [NAME...]",
 		GroupID: kit.GroupSee,
-		Short:   "List BundleDeployments and BundleSources and their state",
-		Long: `Lists BundleDeployments (when no kind is given), BundleSources or both, or BundleRollouts, one line each: whether it
-is Ready, the version of the bundle, its origin revision (the branch or tag, and the commit or digest upstream), the
-number of its objects, what waits for an approval, its age, and the message of its controller. Of a BundleRollout it
-shows the open wave, and how many clusters are updated and failed. Digests are cut to 7 digits, and on a terminal the
-message is cut at its width; -o wide shows them in full, the revision of the content, and more columns.
+		Short:   "List BundleDeployments, BundleSources and BundleCatalogs and their state",
+		Long: `Lists BundleDeployments (when no kind is given), BundleSources, BundleCatalogs, all three, or BundleRollouts, one line
+each: whether it is Ready, the version of the bundle, its origin revision (the branch or tag, and the commit or digest
+upstream), the number of its objects, what waits for an approval, its age, and the message of its controller. Of a
+BundleCatalog it shows the numbers of packages and bundles, and the priority; of a BundleRollout the open wave, and how
+many clusters are updated and failed. Digests are cut to 7 digits, and on a terminal the message is cut at its width;
+-o wide shows them in full, the revision of the content, and more columns.
 
 -o, -A, -l, -w and --no-headers work as in kubectl.
 

@@ -51,6 +51,7 @@ func objectRow(a *kit.App, k kit.Kind, item view.Object, o Options, qualified bo
 	if r, isRollout := item.(*v1alpha1.BundleRollout); isRollout {
 		texts = append(texts, rolloutColumns(r)...)
 	}
+	texts = append(texts, catalogColumns(item)...)
 	texts = append(texts, view.Age(a.Now(), item.GetCreationTimestamp()))
 	if o.isWide() {
 		texts = append(texts, wideColumns(item)...)
@@ -88,8 +89,11 @@ func headers(k kit.Kind, wide, everywhere bool) []string {
 	if deployment {
 		h = append(h, "OBJECTS", "PENDING")
 	}
-	if k.Name == v1alpha1.BundleRolloutKind {
+	switch k.Name {
+	case v1alpha1.BundleRolloutKind:
 		h = append(h, "WAVE", "UPDATED", "FAILED")
+	case v1alpha1.BundleCatalogKind:
+		h = append(h, "PACKAGES", "BUNDLES", "PRIORITY")
 	}
 	h = append(h, "AGE")
 	switch {
@@ -110,11 +114,9 @@ func wideColumns(o view.Object) []string {
 		return []string{effective.SourceDisplayName(o), kit.Dash(string(o.Status.Format)), kit.Dash(view.PackageText(o.Status.Package)), effective.InstallNamespace(o), o.Spec.ServiceAccountName,
 			view.Short(effective.Interval(&o.Spec))}
 	case *v1alpha1.BundleSource:
-		from := make([]string, 0, len(o.Spec.Sources))
-		for _, s := range o.Spec.Sources {
-			from = append(from, view.Printable(view.Upstream(s)))
-		}
-		return []string{strings.Join(from, ", "), view.Short(effective.SourceInterval(&o.Spec))}
+		return []string{upstreams(o.Spec.Sources), view.Short(effective.SourceInterval(&o.Spec))}
+	case *v1alpha1.BundleCatalog:
+		return []string{upstreams(o.Spec.Sources), view.Short(effective.SourceInterval(effective.CatalogSource(&o.Spec)))}
 	case *v1alpha1.BundleRollout:
 		return []string{o.Spec.SourceRef.Name}
 	}
@@ -128,6 +130,28 @@ func rolloutColumns(o *v1alpha1.BundleRollout) []string {
 		failed = strconv.Itoa(int(o.Status.Clusters.Failed))
 	}
 	return []string{kit.Dash(o.Status.Wave), kit.Dash(o.Status.Progress), failed}
+}
+
+// upstreams are the places that content comes from.
+func upstreams(sources []v1alpha1.Source) string {
+	from := make([]string, 0, len(sources))
+	for _, s := range sources {
+		from = append(from, view.Printable(view.Upstream(s)))
+	}
+	return strings.Join(from, ", ")
+}
+
+// catalogColumns are the columns that only catalogs have; nil for other objects.
+func catalogColumns(o view.Object) []string {
+	catalog, isCatalog := o.(*v1alpha1.BundleCatalog)
+	if !isCatalog {
+		return nil
+	}
+	columns := []string{"-", "-", strconv.Itoa(int(catalog.Spec.Priority))}
+	if content := catalog.Status.Content; content != nil {
+		columns[0], columns[1] = strconv.Itoa(int(content.Packages)), strconv.Itoa(int(content.Bundles))
+	}
+	return columns
 }
 
 // objectCount is the number of applied objects, and of those in trouble.

@@ -17,7 +17,7 @@ import (
 type options struct {
 	version       string
 	channels      []string
-	catalogs      []string
+	catalogs      catalogs.Flags
 	installed     string
 	upgradePolicy string
 	downgrade     string
@@ -28,13 +28,14 @@ type options struct {
 func Command(a *kit.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:     "resolve PACKAGE --catalog NAME=PATH",
+		Use:     "resolve PACKAGE",
 		GroupID: kit.GroupPreview,
 		Short:   "Show which bundle of a package a version range resolves to",
-		Long: `Chooses a bundle of a package from file-based catalogs (FBC), in folders or files, by the rules of OLM v1: the newest
-version in the range and the channels that is not deprecated, from the catalog with the highest priority. With
---installed, the bundle must be a successor of the installed one in the upgrade graph (replaces, skips, skipRange).
-No cluster is needed.
+		Long: `Chooses a bundle of a package from file-based catalogs (FBC) by the rules of OLM v1: the newest version in the range and
+the channels that is not deprecated, from the catalog with the highest priority. With --installed, the bundle must be a
+successor of the installed one in the upgrade graph (replaces, skips, skipRange).
+
+` + catalogs.Help + `
 
 The text output shows how many bundles of each catalog were left after each filter, deprecations, and why a newer bundle
 was not chosen. With -o json and -o yaml the output has the fields bundle, version, image and catalog.
@@ -47,6 +48,9 @@ the same image digest in several catalogs is not ambiguous, other than in OLM v1
 		Example: a.Example(`
 # The newest version
 satchel resolve argocd-operator --catalog community=./catalog
+
+# From the catalogs that the namespace sees
+satchel resolve argocd-operator -n demo
 
 # In a range and a channel
 satchel resolve argocd-operator --version ">=0.11 <0.12" --channel alpha --catalog community=./catalog
@@ -65,11 +69,10 @@ satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --c
 			if err != nil {
 				return kit.UsageError(cmd, "%v", err)
 			}
-			places, err := catalogs.Parse(o.catalogs)
-			if err != nil {
-				return kit.UsageError(cmd, "%v", err)
+			if err := o.catalogs.Parse(cmd); err != nil {
+				return err
 			}
-			return resolve(a, q, places, o.output)
+			return o.resolve(cmd.Context(), a, q)
 		},
 	}
 	o.flags(a, cmd)
@@ -80,7 +83,7 @@ func (o *options) flags(a *kit.App, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.version, "version", "", "Range of versions, such as \">=1.2 <2\" or 1.2.x; empty for all, prereleases included.")
 	f.StringSliceVar(&o.channels, "channel", nil, "Channel that bundles and upgrade edges are taken from; may be repeated. All bundles if it is not given.")
-	catalogs.Flag(cmd, &o.catalogs)
+	o.catalogs.Bind(a, cmd)
 	f.StringVar(&o.installed, "installed", "", "Installed bundle as BUNDLE@VERSION, from which upgrade edges are counted.")
 	o.upgradePolicy, o.downgrade = string(resolver.CatalogProvided), string(resolver.DowngradeRefuse)
 	a.EnumFlag(cmd, &o.upgradePolicy, "upgrade-policy", "", "Whether upgrades follow the edges of the catalog, or need none.",

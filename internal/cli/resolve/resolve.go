@@ -3,12 +3,12 @@
 package resolve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/catalog"
-	"github.com/satchel-dev/satchel/internal/cli/catalogs"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/resolver"
@@ -23,8 +23,13 @@ type choice struct {
 	Catalog string `json:"catalog"`
 }
 
-func resolve(a *kit.App, q resolver.Query, places []catalogs.Place, output printer.Output) error {
-	loaded, err := catalogs.Load(places, q.Package)
+func (o *options) resolve(ctx context.Context, a *kit.App, q resolver.Query) (err error) {
+	set, err := o.catalogs.Open(ctx, a)
+	defer func() { err = errors.Join(err, set.Close()) }()
+	if err != nil {
+		return err
+	}
+	loaded, err := set.Load(ctx, q.Package)
 	if err != nil {
 		return err
 	}
@@ -38,7 +43,7 @@ func resolve(a *kit.App, q resolver.Query, places []catalogs.Place, output print
 	if err != nil {
 		return err
 	}
-	if output == printer.OutputText {
+	if o.output == printer.OutputText {
 		a.Note(loaded.Problems)
 		_, err = fmt.Fprint(a.Streams.Out, text(answer))
 		return err
@@ -47,7 +52,7 @@ func resolve(a *kit.App, q resolver.Query, places []catalogs.Place, output print
 		a.Note([]string{"deprecated " + d})
 	}
 	a.Note(loaded.Problems)
-	return printer.PrintValue(a.Streams.Out, output, choice{
+	return printer.PrintValue(a.Streams.Out, o.output, choice{
 		Bundle: answer.Bundle, Version: answer.Version, Image: answer.Image, Catalog: answer.Catalog,
 	})
 }

@@ -28,17 +28,15 @@ type eventsOptions struct {
 func EventsCommand(a *kit.App) *cobra.Command {
 	var o eventsOptions
 	cmd := &cobra.Command{
-		Use:     "events [rollout] [NAME]",
+		Use:     "events [[deployment|source|catalog|rollout] NAME]",
 		GroupID: kit.GroupSee,
 		Short:   "Show what happened to a BundleDeployment, its source, its objects and their Pods",
 		Long: `Shows the events of a BundleDeployment, of its source, of the objects in its inventory and of what those own, such as
 Pods, in one list by time, the newest last. What happened again counts as one event. Kubernetes keeps events for an hour
 unless the cluster is configured otherwise; history shows the outcome of earlier revisions.
 
-Of a BundleRollout it shows its own events, not those of its clusters.
-
-Without a name it shows the events of all BundleDeployments, BundleSources, BundleRollouts and BundleApprovals of the
-namespace, and with -A of all namespaces.
+Of a BundleSource, a BundleCatalog and a BundleRollout it shows the events of that object, not those of the clusters of a
+rollout. Without a name it shows the events of all of Satchel's objects of the namespace, and with -A of all namespaces.
 
 Events that you may not read are named on standard error, and the rest is shown. Events of objects on a remote cluster
 (spec.kubeConfig) are on that cluster. With -w new events follow, until Ctrl-C.
@@ -54,14 +52,17 @@ satchel events -A --warnings
 # Only what is wrong, with all columns
 satchel events podinfo --warnings -o wide
 
+# Of a catalog
+satchel events catalog community
+
 # Follow an upgrade until Ctrl-C
 satchel events podinfo -w`),
-		ValidArgsFunction: a.CompleteOne(kit.Deployments),
+		ValidArgsFunction: a.CompleteTargets(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := kit.Target{Kind: kit.Deployments}
 			if len(args) > 0 {
 				var err error
-				if t, err = withEvents(cmd, args); err != nil {
+				if t, err = kit.OneTarget(cmd, args); err != nil {
 					return err
 				}
 			}
@@ -82,15 +83,6 @@ satchel events podinfo -w`),
 	cmd.Flags().BoolVar(&o.warnings, "warnings", false, "Show warnings only.")
 	cmd.Flags().IntVar(&o.limit, "limit", 200, "Show so many of the newest events; 0 shows all.")
 	return cmd
-}
-
-// withEvents reads the argument: a deployment or a rollout.
-func withEvents(cmd *cobra.Command, args []string) (kit.Target, error) {
-	t, err := kit.OneTarget(cmd, args)
-	if err == nil && t.Kind.Name == kit.Sources.Name {
-		err = kit.UsageError(cmd, "events is about BundleDeployments and BundleRollouts, not about a %s", t.Kind.Name)
-	}
-	return t, err
 }
 
 func events(ctx context.Context, a *kit.App, o eventsOptions, t kit.Target) error {

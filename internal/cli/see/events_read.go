@@ -54,15 +54,8 @@ func (r *eventReader) refresh(ctx context.Context) error {
 		}
 		return nil
 	}
-	group := v1alpha1.GroupVersion.Group
-	if r.target.Kind.Name == kit.Rollouts.Name {
-		found, err := r.Get(ctx, r.target)
-		if err != nil {
-			return err
-		}
-		r.concerned = map[inventory.ID]bool{{Group: group, Kind: v1alpha1.BundleRolloutKind, Namespace: found.GetNamespace(), Name: found.GetName()}: true}
-		r.namespaces = []string{found.GetNamespace()}
-		return nil
+	if r.target.Kind.Name != kit.Deployments.Name {
+		return r.refreshOne(ctx)
 	}
 	d, err := r.Deployment(ctx, r.target)
 	if err != nil {
@@ -72,6 +65,7 @@ func (r *eventReader) refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the status of %s %s cannot be read: %w", v1alpha1.BundleDeploymentKind, d.Name, err)
 	}
+	group := v1alpha1.GroupVersion.Group
 	r.concerned = map[inventory.ID]bool{{Group: group, Kind: v1alpha1.BundleDeploymentKind, Namespace: d.Namespace, Name: d.Name}: true}
 	if name := effective.SourceName(d); name != "" {
 		r.concerned[inventory.ID{Group: group, Kind: v1alpha1.BundleSourceKind, Namespace: d.Namespace, Name: name}] = true
@@ -95,6 +89,19 @@ func (r *eventReader) refresh(ctx context.Context) error {
 		}
 	}
 	slices.Sort(r.namespaces)
+	return nil
+}
+
+// refreshOne is refresh for an object that installs nothing: only it is concerned.
+func (r *eventReader) refreshOne(ctx context.Context) error {
+	found, err := r.Get(ctx, r.target)
+	if err != nil {
+		return err
+	}
+	r.concerned = map[inventory.ID]bool{{
+		Group: v1alpha1.GroupVersion.Group, Kind: r.target.Kind.Name, Namespace: found.GetNamespace(), Name: found.GetName(),
+	}: true}
+	r.namespaces = []string{found.GetNamespace()}
 	return nil
 }
 
@@ -156,8 +163,11 @@ func (r *eventReader) mayConcern(id inventory.ID) bool {
 	if r.target.Name == "" {
 		return id.Group == v1alpha1.GroupVersion.Group
 	}
+	if r.concerned[id] || r.target.Kind.Name != kit.Deployments.Name {
+		return r.concerned[id]
+	}
 	_, owned := ownable[id.GroupKind()]
-	return owned || r.concerned[id]
+	return owned
 }
 
 // ownable are the kinds that workloads and operators make.

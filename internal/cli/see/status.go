@@ -21,9 +21,9 @@ import (
 func StatusCommand(a *kit.App) *cobra.Command {
 	var o printer.Output
 	cmd := &cobra.Command{
-		Use:     "status [deployment|source|rollout] NAME",
+		Use:     "status [deployment|source|catalog|rollout] NAME",
 		GroupID: kit.GroupSee,
-		Short:   "Show the progress of a BundleDeployment or a BundleSource, and where it is stuck",
+		Short:   "Show the progress of a BundleDeployment, BundleSource or BundleCatalog, and where it is stuck",
 		Long: `Shows the pipeline of a BundleDeployment from its source to health. The first failed step has the whole message and what
 to do about it; the end says what happens next without user action.
 
@@ -31,7 +31,7 @@ Where the ServiceAccount lacks permissions, it also prints roles and bindings th
 does, with your own permissions and for the current revision of the source.
 
 Of a BundleSource it shows what each reference resolved to, what is published, what went wrong, and what installs from it;
-of a BundleRollout its waves, as rollout status does.
+of a BundleCatalog what is served, and what is wrong in it; of a BundleRollout its waves, as rollout status does.
 
 Signs: ✓ done, … in progress, ✗ failed, · waits for the steps before it.
 
@@ -64,6 +64,8 @@ satchel status podinfo -o json | jq .problem`),
 				return sourceStatus(cmd.Context(), a, o, t)
 			case kit.Rollouts.Name:
 				return rollout.Status(cmd.Context(), a, o, t)
+			case kit.Catalogs.Name:
+				return catalogStatus(cmd.Context(), a, o, t)
 			}
 			return status(cmd.Context(), a, o, t)
 		},

@@ -10,15 +10,13 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/catalogs"
+	lean "github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
-
-// configsLabel is the label of catalog images with the folder of the catalog.
-const configsLabel = "operators.operatorframework.io.index.configs.v1"
 
 // state holds the facts of one reconcile. Steps record facts here; status.go turns them into conditions.
 type state struct {
@@ -68,7 +66,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleCatalog) *state {
 		object: object, key: client.ObjectKeyFromObject(object), spec: effective.CatalogSource(&object.Spec),
 		secrets: secrets, adapters: r.adapters.For(secrets, object.Spec.ServiceAccountName),
 	}
-	s.adapters.Only = &image.Only{Path: object.Spec.Path, Label: configsLabel}
+	s.adapters.Only = &image.Only{Path: object.Spec.Path, Label: lean.ConfigsLabel}
 	return s
 }
 

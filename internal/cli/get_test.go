@@ -105,7 +105,7 @@ func TestParseTargets(t *testing.T) {
 		"kind":            {reason: "plural", args: []string{"sources"}, want: []string{"source:"}},
 		"short name":      {reason: "as kubectl knows it", args: []string{"bsrc", "a"}, want: []string{"source:a"}},
 		"capitals":        {reason: "as manifests write it", args: []string{"BundleSource", "a"}, want: []string{"source:a"}},
-		"all":             {reason: "both kinds", args: []string{"all"}, want: []string{"deployment:", "source:"}},
+		"all":             {reason: "all kinds", args: []string{"all"}, want: []string{"deployment:", "source:", "catalog:"}},
 		"name":            {reason: "a deployment", args: []string{"a"}, want: []string{"deployment:a"}},
 		"names":           {reason: "several", args: []string{"deployment", "a", "b"}, want: []string{"deployment:a", "deployment:b"}},
 		"qualified":       {reason: "what -o name prints", args: []string{"bundlesource.satchel.dev/a", "b"}, want: []string{"source:a", "deployment:b"}},

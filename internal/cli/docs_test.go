@@ -88,7 +88,7 @@ func TestExamplesParse(t *testing.T) {
 // TestPluginName checks that messages name the program as the user runs it.
 func TestPluginName(t *testing.T) {
 	got := runAs(t, "/opt/bin/kubectl-satchel", time.Now, "status", "--help")
-	for _, want := range []string{"Usage:\n  kubectl satchel status [deployment|source|catalog] NAME", "\n  kubectl satchel status podinfo -n demo\n"} {
+	for _, want := range []string{"Usage:\n  kubectl satchel status [deployment|source|catalog|rollout] NAME", "\n  kubectl satchel status podinfo -n demo\n"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("%q is missing in\n%s", want, got.out)
 		}

@@ -262,6 +262,14 @@ type requests struct {
 	objects int
 }
 
+// all is how many requests there were.
+func (r requests) all() (sum int) {
+	for _, n := range r.byVerb {
+		sum += n
+	}
+	return sum
+}
+
 func (r *rig) requests(t testing.TB, since controlplane.AuditMark) requests {
 	t.Helper()
 	events, err := r.cp.Audit(since)

@@ -45,7 +45,7 @@ func (h *Hub) add(sub *subscriber, s *stream, o *Object) *item {
 	added := &item{sub: sub, stream: s, name: strings.Clone(o.Name), next: s.items[o.Name]}
 	s.items[added.name] = added
 	sub.streams[s]++
-	sub.items++
+	sub.items = append(sub.items, added)
 	return added
 }
 
@@ -62,8 +62,8 @@ func (h *Hub) unmet(sub *subscriber) {
 		return
 	}
 	sub.expects = false
+	sub.drop(func(i *item) bool { return i.expected })
 	for stream := range maps.Clone(sub.streams) {
-		stream.drop(sub, func(i *item) bool { return i.expected })
 		h.release(sub, stream)
 	}
 	if sub.tentative {

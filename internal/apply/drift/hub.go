@@ -202,14 +202,14 @@ func (h *Hub) Set(key Key, s Subscription) {
 	}
 	sub := h.subscriber(key, s)
 	sub.tentative = false
-	for stream := range sub.streams {
-		stream.each(sub, func(i *item) { i.stale = true })
+	for _, i := range sub.items {
+		i.stale = true
 	}
 	for i := range s.Objects {
 		h.want(sub, s, &s.Objects[i])
 	}
+	sub.drop(func(i *item) bool { return i.stale })
 	for stream := range sub.streams {
-		stream.drop(sub, func(i *item) bool { return i.stale })
 		h.release(sub, stream)
 	}
 }
@@ -287,8 +287,14 @@ func (h *Hub) Completed(key Key, jobs map[inventory.ID]bool) {
 
 // Looked records the objects of a health check.
 func (h *Hub) Looked(key Key, seen map[inventory.ID]health.Sight) {
+	if len(seen) == 0 {
+		return
+	}
 	h.items(key, func(i *item) {
-		if sight, found := seen[i.id()]; found && i.health {
+		if !i.health {
+			return
+		}
+		if sight, found := seen[i.id()]; found {
 			i.looked = max(i.looked, number(sight.Version), i.got.versionIf(sight.Version == ""))
 			h.judge(i)
 		}
@@ -307,8 +313,8 @@ func (s sight) versionIf(missing bool) uint64 {
 // items calls do for each item of a deployment.
 func (h *Hub) items(key Key, do func(*item)) {
 	h.with(key, func(sub *subscriber) {
-		for stream := range sub.streams {
-			stream.each(sub, do)
+		for _, i := range sub.items {
+			do(i)
 		}
 	})
 }
@@ -347,8 +353,8 @@ func (h *Hub) Adopt(key Key, listed inventory.Inventory) inventory.Inventory {
 func (h *Hub) Drop(key Key) {
 	h.with(key, func(sub *subscriber) {
 		delete(h.subs, key)
+		sub.drop(func(*item) bool { return true })
 		for stream := range sub.streams {
-			stream.drop(sub, func(*item) bool { return true })
 			h.release(sub, stream)
 		}
 	})
@@ -381,7 +387,7 @@ func (h *Hub) Figures() Figures {
 		}
 	}
 	for _, sub := range h.subs {
-		figures.Objects += sub.items
+		figures.Objects += len(sub.items)
 	}
 	return figures
 }

@@ -62,38 +62,39 @@ func (s *stream) find(name string, of *subscriber) *item {
 	return nil
 }
 
-// each calls do for each item of a deployment.
-func (s *stream) each(of *subscriber, do func(*item)) {
-	for _, first := range s.items {
-		for i := first; i != nil; i = i.next {
-			if i.sub == of {
-				do(i)
-			}
-		}
-	}
-}
-
-// drop removes the items of a deployment for which gone holds.
-func (s *stream) drop(of *subscriber, gone func(*item) bool) {
-	for name, first := range s.items {
-		var kept *item
-		for i := first; i != nil; {
-			next := i.next
-			if i.sub == of && gone(i) {
-				of.streams[s]--
-				of.items--
-				delete(of.drifted, i)
-				delete(of.changed, i)
-			} else {
-				i.next, kept = kept, i
-			}
-			i = next
-		}
-		if kept == nil {
-			delete(s.items, name)
+// drop removes the items for which gone holds. Their streams go on: see release.
+func (s *subscriber) drop(gone func(*item) bool) {
+	kept := s.items[:0]
+	for _, i := range s.items {
+		if !gone(i) {
+			kept = append(kept, i)
 			continue
 		}
-		s.items[name] = kept
+		i.stream.remove(i)
+		s.streams[i.stream]--
+		delete(s.drifted, i)
+		delete(s.changed, i)
+	}
+	clear(s.items[len(kept):])
+	s.items = kept
+}
+
+// remove takes one item out of those of its object.
+func (s *stream) remove(gone *item) {
+	first := s.items[gone.name]
+	if first == gone {
+		if gone.next == nil {
+			delete(s.items, gone.name)
+			return
+		}
+		s.items[gone.name] = gone.next
+		return
+	}
+	for i := first; i != nil; i = i.next {
+		if i.next == gone {
+			i.next = gone.next
+			return
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ type subscriber struct {
 	drift         bool
 	driftResolved bool
 	streams       map[*stream]int // with the number of objects
-	items         int
+	items         []*item
 	// drifted and changed hold the findings.
 	drifted, changed map[*item]struct{}
 	// busy: the deployment is being reconciled. It is woken afterwards for the remaining

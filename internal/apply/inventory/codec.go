@@ -67,54 +67,60 @@ func (i Inventory) Encode() (*v1alpha1.Inventory, error) { return Limit(0).Encod
 
 // Encode is Inventory.Encode with this limit.
 func (l Limit) Encode(i Inventory) (*v1alpha1.Inventory, error) {
-	if i.Len() == 0 && i.Target == "" {
-		return nil, nil
-	}
-	entries, err := i.encodeEntries(l)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the inventory: %w", err)
-	}
-	encoded := &v1alpha1.Inventory{Target: i.Target, Count: int32(len(entries))} //nolint:gosec // G115: bounded by MaxEntries
-	raw, err := json.Marshal(entries)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the inventory: %w", err)
-	}
-	if len(entries) <= plainEntries && len(raw) <= l.bytes() {
-		encoded.Entries = entries
-		return encoded, nil
-	}
-	compressed, err := deflate(raw)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the inventory: %w", err)
-	}
-	if len(compressed) > l.bytes() || len(raw) > maxBytes {
-		return nil, fmt.Errorf("encoding the inventory: %w", &TooLargeError{Count: i.Len(), Size: len(compressed), Limit: l.bytes()})
-	}
-	encoded.Compressed = base64.StdEncoding.EncodeToString(compressed)
-	return encoded, nil
+	encoded, _, err := l.encode(i, nil)
+	return encoded, err
 }
 
-// encodeEntries encodes each entry, and verifies that it can be decoded.
-func (i Inventory) encodeEntries(l Limit) ([]v1alpha1.InventoryEntry, error) {
+// encode also returns the blocks of the compressed form, and reuses those of an earlier result.
+func (l Limit) encode(i Inventory, before []block) (encoded *v1alpha1.Inventory, blocks []block, err error) {
+	if i.Len() == 0 && i.Target == "" {
+		return nil, nil, nil
+	}
+	if encoded, blocks, err = l.encodeListed(i, before); err != nil {
+		return nil, nil, fmt.Errorf("encoding the inventory: %w", err)
+	}
+	return encoded, blocks, nil
+}
+
+func (l Limit) encodeListed(i Inventory, before []block) (encoded *v1alpha1.Inventory, blocks []block, err error) {
 	if i.Len() > MaxEntries {
-		return nil, &TooLargeError{Count: i.Len(), Limit: l.bytes()}
+		return nil, nil, &TooLargeError{Count: i.Len(), Limit: l.bytes()}
 	}
-	if New(i.Target, i.Entries...).Len() != i.Len() {
-		return nil, errors.New("an object is listed twice")
+	if i.repeats() {
+		return nil, nil, errors.New("an object is listed twice")
 	}
-	entries := make([]v1alpha1.InventoryEntry, 0, i.Len())
-	for _, entry := range i.Entries {
-		encoded := encodeEntry(entry)
-		again, err := decodeEntry(encoded)
+	encoded = &v1alpha1.Inventory{Target: i.Target, Count: int32(i.Len())} //nolint:gosec // G115: bounded by MaxEntries
+	if i.Len() <= plainEntries {
+		entries, raw, err := readable(i.Entries)
 		if err != nil {
-			return nil, fmt.Errorf("%.300q could not be read back: %w", entry.String(), err)
+			return nil, nil, err
 		}
-		if again != entry {
-			return nil, fmt.Errorf("%.300q would be read back as %.300q", entry.String(), again.String())
+		if len(raw) <= l.bytes() {
+			encoded.Entries = entries
+			return encoded, nil, nil
 		}
-		entries = append(entries, encoded)
 	}
-	return entries, nil
+	encoded.Compressed, blocks, err = l.encodeCompressed(i, before)
+	return encoded, blocks, err
+}
+
+// readable encodes entries, and returns them as JSON too.
+func readable(entries []Entry) (listed []v1alpha1.InventoryEntry, raw []byte, err error) {
+	if listed, err = encodeEntries(entries); err != nil {
+		return nil, nil, err
+	}
+	raw, err = json.Marshal(listed)
+	return listed, raw, err
+}
+
+// repeats tells whether an object is listed twice.
+func (i Inventory) repeats() bool {
+	for at := 1; at < i.Len(); at++ {
+		if i.Entries[at-1].Compare(i.Entries[at].ID) >= 0 {
+			return New(i.Target, i.Entries...).Len() != i.Len() // unless they are only not sorted
+		}
+	}
+	return false
 }
 
 // Decode decodes an inventory. An unreadable entry is an error, never a
@@ -166,18 +172,6 @@ func listed(encoded *v1alpha1.Inventory) ([]v1alpha1.InventoryEntry, error) {
 		return nil, fmt.Errorf("%d objects are listed, %d are announced", len(entries), encoded.Count)
 	}
 	return entries, nil
-}
-
-func deflate(raw []byte) ([]byte, error) {
-	var buffer bytes.Buffer
-	writer := zlib.NewWriter(&buffer)
-	if _, err := writer.Write(raw); err != nil {
-		return nil, err
-	}
-	if err := writer.Close(); err != nil {
-		return nil, err
-	}
-	return buffer.Bytes(), nil
 }
 
 func inflate(compressed []byte) ([]v1alpha1.InventoryEntry, error) {

@@ -78,7 +78,21 @@ func (i Inventory) Minus(other Inventory) Inventory {
 
 // With replaces or adds entries.
 func (i Inventory) With(entries ...Entry) Inventory {
-	return New(i.Target, append(slices.Clone(i.Entries), entries...)...)
+	if len(entries) == 0 {
+		return i
+	}
+	changed := New(i.Target, entries...).Entries
+	merged := make([]Entry, 0, i.Len()+len(changed))
+	rest := i.Entries
+	for _, entry := range changed {
+		at, found := slices.BinarySearchFunc(rest, entry.ID, func(e Entry, id ID) int { return e.Compare(id) })
+		merged = append(append(merged, rest[:at]...), entry)
+		if found {
+			at++
+		}
+		rest = rest[at:]
+	}
+	return Inventory{Target: i.Target, Entries: slices.Clip(append(merged, rest...))}
 }
 
 // Begin records, before the first write, what is about to be written: the entries of
@@ -99,6 +113,9 @@ func (i Inventory) Begin(planned []Entry) Inventory {
 // Complete records that Jobs completed. It tells whether that changes any entry.
 func (i Inventory) Complete(jobs map[ID]bool) (completed Inventory, changed bool) {
 	var done []Entry
+	if len(jobs) == 0 {
+		return i, false
+	}
 	for _, entry := range i.Entries {
 		if jobs[entry.ID] && !entry.Done && entry.Confirmed() && !entry.Begun {
 			entry.Done = true

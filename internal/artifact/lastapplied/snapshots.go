@@ -91,6 +91,34 @@ func (s *Snapshots) Load(key string) (data []byte, ok bool, err error) {
 	return data, ok, nil
 }
 
+// Stamp tells one stored value of a key from others.
+type Stamp struct{ info fs.FileInfo }
+
+// Same tells whether nothing was stored between two stamps.
+func (s Stamp) Same(other Stamp) bool {
+	return s.info != nil && other.info != nil && os.SameFile(s.info, other.info) &&
+		s.info.ModTime().Equal(other.info.ModTime()) && s.info.Size() == other.info.Size()
+}
+
+// Stamp returns the stamp of the value of key, without reading it; false when there is none.
+func (s *Snapshots) Stamp(key string) (stamp Stamp, ok bool, err error) {
+	err = s.with(key, func(root *os.Root, name string) error {
+		info, err := root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return volume.WrapError("reading", err)
+		}
+		stamp, ok = Stamp{info: info}, true
+		return nil
+	})
+	if err != nil {
+		return Stamp{}, false, fetch.Describe(err, "loading snapshot %.80q", key)
+	}
+	return stamp, ok, nil
+}
+
 // Delete removes the value of key. That there is none is no error.
 func (s *Snapshots) Delete(key string) error {
 	err := s.with(key, func(root *os.Root, name string) error {

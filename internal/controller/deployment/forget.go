@@ -33,5 +33,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	if uid == "" {
 		return nil // the next start removes its files
 	}
+	r.inventories.Forget(string(uid))
+	r.recent.Forget(string(uid))
 	return errors.Join(r.Snapshots.Delete(string(uid)), r.Artifacts.Forget(string(uid)))
 }

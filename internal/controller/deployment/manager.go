@@ -146,6 +146,8 @@ type Reconciler struct {
 	scrubs         scrub.Memory
 	follower       *catalogs.Follower // wakes deployments when catalogs change
 	catalogs       catalogs.Stage
+	inventories    inventory.Recent // the large ones that were read or written last
+	recent         snapshot.Recent  // the snapshots from which drift was corrected last
 	waker          *trigger.Waker
 
 	resolve resolve.Stage
@@ -322,8 +324,13 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	if !pending && !s.keepsTold() {
 		settle.Update(settling, err)
 	}
-	if failed := s.Write(ctx, r.writer); failed != nil {
+	deferred, failed := s.listed.StoreDeferred(&s.Subject)
+	if failed == nil {
+		failed = s.Write(ctx, r.writer)
+	}
+	if failed != nil {
 		r.memory.Forget(s.Key()) // or an inventory that was not stored would be trusted
+		r.inventories.Forget(string(s.Object.UID))
 		return r.backoff.Conflict(s.Key(), failed)
 	}
 	s.note.Version = s.Object.ResourceVersion
@@ -334,7 +341,11 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	r.settle.ShowExpiry(settling)
 	r.settle.ShowHeld(settling)
 	pipeline.LogFailure(ctx, s.Before, s.Object, err)
-	return ctrl.Result{RequeueAfter: settling.UntilRenewal(r.pause(s, err))}, nil
+	pause := settling.UntilRenewal(r.pause(s, err))
+	if deferred > 0 && (pause <= 0 || deferred < pause) {
+		pause = deferred
+	}
+	return ctrl.Result{RequeueAfter: pause}, nil
 }
 
 // writeTimeout bounds writing a status after the work has ended or timed out.
@@ -344,7 +355,7 @@ func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
 	s := &state{Subject: stage.Subject{
 		Object: object, Before: object.DeepCopy(), Stored: object.DeepCopy(), Now: r.Now(), Room: r.InventoryLimit,
 		Owner:    inventory.Owner{Namespace: object.Namespace, Name: object.Name},
-		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)),
+		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)), Kept: r.inventories.Of(string(object.UID)),
 	}}
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
 		s.Home = effective.InstallNamespace(object)

@@ -40,7 +40,7 @@ func (r *Reconciler) connect() {
 	}
 	r.deliver = deliver.Stage{
 		Hooks: &r.hooks, Events: events, Approvals: approvals, Artifacts: r.Artifacts, Snapshots: r.Snapshots,
-		Watches: r.watches, Migrations: r.migrations,
+		Watches: r.watches, Migrations: r.migrations, Recent: &r.recent,
 	}
 	r.settle = settle.Stage{
 		Events: events, Approvals: approvals, Watches: r.watches, Names: r.names, Scrubs: &r.scrubs,

@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 )
 
@@ -24,6 +25,8 @@ type Stage struct {
 	Snapshots  *lastapplied.Snapshots
 	Watches    *drift.Hub
 	Migrations *storageversion.Migrations
+	// Recent reads single objects of Snapshots.
+	Recent *snapshot.Recent
 }
 
 // Input is what delivering reads: the results of the earlier stages. It writes Delivered, the inventory, the note for the

@@ -16,7 +16,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -29,7 +28,7 @@ func (st *Stage) Repair(ctx context.Context, in *Input) (whole bool, err error) 
 	if len(in.Resolved.Found.Drifted) == 0 {
 		return false, nil
 	}
-	desired, complete, err := snapshot.ReadSome(st.Snapshots, string(in.Object.UID), in.Resolved.Revision(), in.Resolved.Found.Drifted)
+	desired, complete, err := st.Recent.ReadSome(st.Snapshots, string(in.Object.UID), in.Resolved.Revision(), in.Resolved.Found.Drifted)
 	if err != nil {
 		return false, err
 	}
@@ -66,7 +65,7 @@ func (st *Stage) applyRepair(ctx context.Context, in *Input, made plan.Plan, obs
 	result, err := apply.Apply(ctx, in.Resolved.Access.Client, made, st.options(in))
 	in.Delivered.Repaired = &stage.Repair{Applied: &result, Left: left(made, result, observed)}
 	in.Note.Applying.Wrote = in.Now
-	if recorded := in.Listed.Record(in.Subject, in.Listed.Inventory.With(result.Inventory.Entries...)); recorded != nil {
+	if recorded := in.Listed.RecordRepair(in.Subject, in.Listed.Inventory.With(result.Inventory.Entries...)); recorded != nil {
 		return false, recorded
 	}
 	if err != nil {

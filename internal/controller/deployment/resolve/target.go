@@ -72,7 +72,7 @@ func (st *Stage) Accept(_ context.Context, in *Input) (pipeline.Outcome, error) 
 // orphaned; see recover for further objects.
 func (st *Stage) ReadInventory(in *Input) (inventory.Inventory, error) {
 	if in.Object.Status.Inventory != nil {
-		listed, err := inventory.Decode(in.Object.Status.Inventory)
+		listed, err := in.Kept.Decode(in.Object.Status.Inventory)
 		if err == nil {
 			return listed, nil
 		}

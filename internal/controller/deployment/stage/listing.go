@@ -3,6 +3,10 @@
 package stage
 
 import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
@@ -21,11 +25,39 @@ type Listing struct {
 
 // Record puts an inventory into the status.
 func (l *Listing) Record(of *Subject, current inventory.Inventory) error {
-	encoded, err := of.Room.Encode(current)
+	encoded, err := of.Kept.Encode(of.Room, current)
 	if err != nil { // too many objects, or one that could not be read back: the same bundle fails again
 		return failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
 	encoded.Recovered = of.Object.Status.Inventory != nil && of.Object.Status.Inventory.Recovered
 	l.Inventory, of.Object.Status.Inventory = current, encoded
 	return nil
+}
+
+// deferral is how long the states in which repairs left objects may be stored late. A controller that is killed meanwhile
+// writes these objects once more, without a change.
+const deferral = 10 * time.Second
+
+// RecordRepair puts the inventory after a repair into the status. If the inventory is large, it is kept in memory, and
+// StoreDeferred puts it into the status later: to store all of it for each object that is repaired would cost more than the repair.
+func (l *Listing) RecordRepair(of *Subject, current inventory.Inventory) error {
+	if !of.Kept.Defer(of.Object.Status.Inventory, current, of.Now) {
+		return l.Record(of, current)
+	}
+	l.Inventory = current
+	return nil
+}
+
+// StoreDeferred puts a deferred inventory into the status, if the status is written anyway, or it is time. Otherwise it returns
+// when that is.
+func (l *Listing) StoreDeferred(of *Subject) (pause time.Duration, err error) {
+	deferred, since := of.Kept.Deferred()
+	if deferred == nil {
+		return 0, nil
+	}
+	pause = deferral - of.Now.Sub(since)
+	if pause > 0 && equality.Semantic.DeepEqual(of.Stored.Status, of.Object.Status) {
+		return pause, nil
+	}
+	return 0, l.Record(of, *deferred)
 }

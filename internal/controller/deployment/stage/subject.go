@@ -34,6 +34,8 @@ type Subject struct {
 	RulesErr error
 	// Room is how much the inventory may take in the status.
 	Room inventory.Limit
+	// Kept is the inventory as it was read or written last, if it is large.
+	Kept *inventory.Kept
 	Now  time.Time
 	// Keeping: this is drift correction of the last applied revision, while a newer one fails.
 	Keeping bool

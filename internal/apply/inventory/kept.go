@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// Kept is the large inventory of one deployment as it was decoded or encoded last, so that the next reconcile does not decode
+// it again, and encodes what changed. What another client stored is decoded as usual. A nil Kept keeps nothing. It is not safe
+// for concurrent use.
+type Kept struct {
+	compressed string
+	listed     Inventory
+	blocks     []block
+	// deferred is listed with later states of its objects, which are not stored yet, since a time.
+	deferred *Inventory
+	since    time.Time
+	size     atomic.Int64
+}
+
+// Decode is the function Decode, but returns the deferred inventory if the one on which it is based is given.
+func (k *Kept) Decode(encoded *v1alpha1.Inventory) (Inventory, error) {
+	if !k.holds(encoded) {
+		listed, err := Decode(encoded)
+		if err == nil {
+			k.keep(encoded, listed, nil)
+		}
+		return listed, err
+	}
+	listed := k.listed
+	if k.deferred != nil {
+		listed = *k.deferred
+	}
+	k.compressed = encoded.Compressed // which the cache of objects shares
+	listed.Target = encoded.Target
+	return listed, nil
+}
+
+// Encode is Limit.Encode.
+func (k *Kept) Encode(l Limit, i Inventory) (*v1alpha1.Inventory, error) {
+	if k == nil {
+		return l.Encode(i)
+	}
+	encoded, blocks, err := l.encode(i, k.blocks)
+	if err == nil {
+		k.keep(encoded, i, blocks)
+	}
+	return encoded, err
+}
+
+// Defer keeps later states of objects, to be stored not now but with the next inventory. It returns false, and keeps nothing, if
+// more changed than what another write of the same content changes, or encoded is not the inventory that is kept. If the deferred
+// states are lost, the objects look changed, and one more write of the same content settles that.
+func (k *Kept) Defer(encoded *v1alpha1.Inventory, i Inventory, now time.Time) bool {
+	if !k.holds(encoded) || !slices.EqualFunc(k.listed.Entries, i.Entries, sameContent) {
+		return false
+	}
+	if k.deferred == nil {
+		k.since = now
+	}
+	k.deferred = &i
+	return true
+}
+
+// Deferred returns the inventory that is not stored yet, and since when; nil if there is none.
+func (k *Kept) Deferred() (*Inventory, time.Time) {
+	if k == nil || k.deferred == nil {
+		return nil, time.Time{}
+	}
+	return k.deferred, k.since
+}
+
+// sameContent tells whether two entries differ at most in what an object looks like after a write.
+func sameContent(a, b Entry) bool {
+	a.Fields, a.Seen = b.Fields, b.Seen
+	return a == b && b.Confirmed() && !b.Begun
+}
+
+// holds tells whether an inventory is the one that is kept.
+func (k *Kept) holds(encoded *v1alpha1.Inventory) bool {
+	return k != nil && encoded != nil && encoded.Compressed != "" && len(encoded.Entries) == 0 &&
+		encoded.Compressed == k.compressed && int(encoded.Count) == k.listed.Len()
+}
+
+// keep replaces what is kept. Small inventories are decoded faster than they are worth.
+func (k *Kept) keep(encoded *v1alpha1.Inventory, listed Inventory, blocks []block) {
+	if k == nil {
+		return
+	}
+	k.deferred, k.since = nil, time.Time{}
+	k.compressed, k.listed, k.blocks = "", Inventory{}, nil
+	if encoded != nil && encoded.Compressed != "" {
+		k.compressed, k.listed, k.blocks = encoded.Compressed, listed, blocks
+	}
+	k.size.Store(int64(k.listed.Len()))
+}
+
+const (
+	// mostKept is how many entries are kept in all, of some 400 bytes each.
+	mostKept = 100_000
+	// mostRecent is of how many deployments they are at most.
+	mostRecent = 1000
+)
+
+// Recent holds the large inventories of the deployments that were reconciled last. The zero value is ready for use.
+type Recent struct {
+	mu sync.Mutex
+	by []recent // the last one used is at the end
+}
+
+type recent struct {
+	uid  string
+	kept *Kept
+}
+
+// Of returns what is kept of a deployment. Only one reconcile of it may use that at a time.
+func (r *Recent) Of(uid string) *Kept {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	used := recent{uid: uid, kept: &Kept{}}
+	if at := r.index(uid); at >= 0 {
+		used = r.by[at]
+		r.by = slices.Delete(r.by, at, at+1)
+	}
+	r.by = append(r.by, used)
+	entries := int64(0)
+	for at := len(r.by) - 1; at >= 0; at-- {
+		entries += r.by[at].kept.size.Load()
+		if at < len(r.by)-1 && entries > mostKept || len(r.by)-at > mostRecent {
+			r.by = slices.Delete(r.by, 0, at+1)
+			break
+		}
+	}
+	return used.kept
+}
+
+// Forget drops what is kept of a deployment.
+func (r *Recent) Forget(uid string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at := r.index(uid); at >= 0 {
+		r.by = slices.Delete(r.by, at, at+1)
+	}
+}
+
+func (r *Recent) index(uid string) int {
+	return slices.IndexFunc(r.by, func(other recent) bool { return other.uid == uid })
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+)
+
+// written is an inventory of n objects after the apply with a number.
+func written(n, apply int) inventory.Inventory {
+	entries := make([]inventory.Entry, 0, n)
+	for i := range n {
+		entries = append(entries, writtenEntry(i, apply))
+	}
+	return inventory.New("target", entries...)
+}
+
+func writtenEntry(i, apply int) inventory.Entry {
+	number := byte(i)
+	return inventory.Entry{
+		ID:      inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprintf("c%05d", i)},
+		Version: "v1", Rendered: inventory.Hash{1, number}, Fields: inventory.Hash{2, number}, Seen: inventory.Hash{3, number, byte(apply)},
+	}
+}
+
+// What a Kept encodes is the same as without it, after any changes, and decodes to the same.
+func TestKeptEncodesTheSame(t *testing.T) {
+	source := rand.New(rand.NewPCG(7, 7))
+	kept, now := &inventory.Kept{}, written(3000, 0)
+	for round := range 20 {
+		switch round % 4 {
+		case 0, 1:
+			for range 1 + source.IntN(5) {
+				now = now.With(writtenEntry(source.IntN(now.Len()), round))
+			}
+		case 2:
+			now = now.Without(now.Entries[source.IntN(now.Len())].ID)
+		case 3:
+			now = now.With(writtenEntry(3000+round, round))
+		}
+		encoded, err := kept.Encode(0, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(mustEncode(t, now), encoded); diff != "" {
+			t.Fatalf("round %d (-without +with what was kept):\n%s", round, diff)
+		}
+		if got, err := inventory.Decode(encoded); err != nil || !cmp.Equal(now, got) {
+			t.Fatalf("round %d: it decodes to another inventory: %v", round, err)
+		}
+	}
+}
+
+// One change of a large inventory costs a fraction of encoding all of it, and decoding what is kept costs nothing.
+func TestKeptCostsWhatChanged(t *testing.T) {
+	now := written(10_000, 0)
+	full := testing.AllocsPerRun(1, func() { mustEncode(t, now) })
+	kept, apply := &inventory.Kept{}, 0
+	encoded, err := kept.Encode(0, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := testing.AllocsPerRun(3, func() {
+		apply++
+		if encoded, err = kept.Encode(0, now.With(writtenEntry(5000, apply))); err != nil {
+			t.Fatal(err)
+		}
+	})
+	again := testing.AllocsPerRun(3, func() {
+		if got, err := kept.Decode(encoded); err != nil || got.Len() != now.Len() {
+			t.Fatal(got.Len(), err)
+		}
+	})
+	t.Logf("allocations: all %.0f, one changed %.0f, decoded again %.0f", full, one, again)
+	if one > full/10 {
+		t.Errorf("one changed entry of 10,000 costs %.0f allocations, all of them %.0f", one, full)
+	}
+	if again > 1 {
+		t.Errorf("decoding what is kept costs %.0f allocations, want at most 1", again)
+	}
+}
+
+// Later states of objects are kept until another inventory is encoded, or stored by another client.
+func TestKeptDefers(t *testing.T) {
+	at := time.Unix(1000, 0)
+	stored := written(400, 0)
+	encoded := mustEncode(t, stored)
+	repaired := stored.With(writtenEntry(7, 1))
+	begun := writtenEntry(7, 1)
+	begun.Begun = true
+	other := writtenEntry(7, 1)
+	other.Rendered = inventory.Hash{9}
+	tests := map[string]struct {
+		reason  string
+		encoded *v1alpha1.Inventory
+		next    inventory.Inventory
+		want    bool
+	}{
+		"repaired":        {"only the state after the write changed", encoded, repaired, true},
+		"begun":           {"what may have been written has to be stored", encoded, stored.With(begun), false},
+		"another content": {"what was written has to be stored", encoded, stored.With(other), false},
+		"added":           {"an object that is not stored would be orphaned by a crash", encoded, stored.With(writtenEntry(400, 1)), false},
+		"removed":         {"the list of objects changed", encoded, stored.Without(writtenEntry(7, 0).ID), false},
+		"not the kept":    {"another client stored it", mustEncode(t, written(400, 2)), repaired, false},
+		"small":           {"it is stored at once", mustEncode(t, written(3, 0)), written(3, 1), false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			kept := &inventory.Kept{}
+			if _, err := kept.Decode(encoded); err != nil {
+				t.Fatal(err)
+			}
+			if got := kept.Defer(tc.encoded, tc.next, at); got != tc.want {
+				t.Fatalf("%s: deferred is %t, want %t", tc.reason, got, tc.want)
+			}
+			want := stored
+			if tc.want {
+				want = tc.next
+			}
+			if got, err := kept.Decode(encoded); err != nil || !cmp.Equal(want, got) {
+				t.Errorf("it decodes to another inventory than wanted: %v", err)
+			}
+			if _, since := kept.Deferred(); since.Equal(at) != tc.want {
+				t.Errorf("deferred since %s", since)
+			}
+			foreign := written(400, 5)
+			if got, err := kept.Decode(mustEncode(t, foreign)); err != nil || !cmp.Equal(foreign, got) {
+				t.Errorf("what another client stored is not read: %v", err)
+			}
+			if deferred, _ := kept.Deferred(); deferred != nil {
+				t.Error("it is still deferred although another client stored another inventory")
+			}
+		})
+	}
+}
+
+// The number of entries that are kept is bounded, and those of the deployments used last stay.
+func TestRecentIsBounded(t *testing.T) {
+	recent := &inventory.Recent{}
+	encoded := mustEncode(t, written(20_000, 0))
+	for i := range 8 {
+		if _, err := recent.Of(fmt.Sprint(i)).Decode(encoded); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keeps := func(uid string) bool { return recent.Of(uid).Defer(encoded, written(20_000, 1), time.Unix(1, 0)) }
+	if !keeps("7") || !keeps("6") {
+		t.Error("the deployments used last are not kept")
+	}
+	if keeps("0") {
+		t.Error("more than 100,000 entries are kept")
+	}
+	recent.Forget("7")
+	if keeps("7") {
+		t.Error("a forgotten deployment is still kept")
+	}
+}

@@ -120,7 +120,7 @@ const (
 	RemovalBlockedCondition = "RemovalBlocked"
 )
 
-// Conditions of a BundleDeployment with spec.catalog.
+// Conditions of BundleDeployment with spec.catalog.
 const (
 	// ResolvedCondition is False while the package cannot be resolved. If it was resolved for the
 	// current spec.catalog before, what it resolved to stays, and Ready does not change.

@@ -28,7 +28,20 @@ func imagesOf(namespace, name string, secrets ...string) *v1alpha1.BundleSource 
 	return source
 }
 
-// Writers of sources may reference only Secrets and ConfigMaps that they may get themselves; each spec change is checked.
+// policyOf is a BundleImagePolicy with a rule for each name of a login; each has four references.
+func policyOf(namespace, name string, secrets ...string) *v1alpha1.BundleImagePolicy {
+	policy := &v1alpha1.BundleImagePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	for i, secret := range secrets {
+		ref := &v1alpha1.LocalReference{Name: secret}
+		policy.Spec.Images = append(policy.Spec.Images, v1alpha1.ImageRule{
+			Prefix: fmt.Sprintf("registry.example.org/p%d", i), SecretRef: ref, CertSecretRef: ref, ProxySecretRef: ref,
+			Verify: &v1alpha1.ImageVerification{Provider: "cosign", SecretRef: ref},
+		})
+	}
+	return policy
+}
+
+// Writers of sources and image policies may reference only Secrets and ConfigMaps that they may get themselves; each spec change is checked.
 // The largest source stays within the budget of the policy.
 func TestT23WritersNameWhatTheyMayGet(t *testing.T) {
 	t.Parallel()
@@ -81,6 +94,17 @@ func TestT23WritersNameWhatTheyMayGet(t *testing.T) {
 		}},
 		"more than 20 Secrets":  {"at most 20 distinct Secrets", func() error { return everything.Create(t.Context(), manySecrets(namespace, 21)) }},
 		"as many as 20 Secrets": {"", func() error { return everything.Create(t.Context(), manySecrets(namespace, 20)) }},
+		"policy, another Secret": {"the Secret theirs is named", func() error {
+			return writer.Create(t.Context(), policyOf(namespace, "p1", "mine", "theirs"))
+		}},
+		"policy, own Secret":       {"", func() error { return writer.Create(t.Context(), policyOf(namespace, "p2", "mine")) }},
+		"policy, 16 rules by name": {"", func() error { return named.Create(t.Context(), policyOf(namespace, "p3", names16("s")...)) }},
+		"policy, 20 Secrets": {"", func() error {
+			return everything.Create(t.Context(), policyOf(namespace, "p4", append(names16("a"), names16("b")[:4]...)...))
+		}},
+		"policy, 21 Secrets": {"at most 20 distinct Secrets", func() error {
+			return everything.Create(t.Context(), policyOf(namespace, "p5", append(names16("a"), names16("b")[:5]...)...))
+		}},
 	} {
 		err := tc.do()
 		switch {

@@ -78,11 +78,11 @@ var knownVersions = map[string][]string{
 
 // without says why kinds are not translated that only accompany the migrated ones.
 var without = map[string]string{
-	olmGroup + "/CatalogSource":     "Satchel has no catalogs: a BundleDeployment names its bundle itself",
+	olmGroup + "/CatalogSource":     "write a BundleCatalog that names its image, and spec.catalog in place of spec.source to follow its channels",
 	olmGroup + "/OperatorCondition": "Satchel keeps no OperatorConditions: an operator that says it cannot be upgraded now is upgraded all the same",
 	olmGroup + "/Operator":          "it only lists what an operator consists of; satchel status and satchel tree do that",
 	olmGroup + "/OLMConfig":         "it configures the Operator Lifecycle Manager itself",
-	olmV1Group + "/ClusterCatalog":  "Satchel has no catalogs: a BundleDeployment names its bundle itself",
+	olmV1Group + "/ClusterCatalog":  "write a BundleCatalog that names its image, and spec.catalog in place of spec.source to follow its channels",
 	"v1/Namespace":                  "the rbac command prints the namespaces",
 }
 

@@ -178,7 +178,7 @@ func (r *reading) catalog() {
 		r.note("%s %s has no counterpart: the image in the manifest is installed", catalog.at("upgradeConstraintPolicy"), quoted(policy))
 	}
 	if len(catalog.sub("selector").left) > 0 {
-		r.note("%s has no counterpart: there are no catalogs", catalog.at("selector"))
+		r.note("%s is not translated: spec.catalog.catalogSelector selects BundleCatalogs", catalog.at("selector"))
 	}
 	delete(catalog.left, "selector")
 }

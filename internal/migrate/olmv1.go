@@ -172,7 +172,7 @@ func (r *reading) catalog() {
 	if len(channels) > 0 {
 		wanted += ", channels " + quoted(strings.Join(channels, ", "))
 	}
-	r.note("upgrades of the package %s%s from catalogs have no counterpart: an upgrade is another image in spec.source, "+
+	r.note("upgrades of the package %s%s from catalogs are not translated: an upgrade is another image in spec.source, spec.catalog in its place, "+
 		"or image.semver where the tags of the repository are versions", quoted(name), wanted)
 	if policy := catalog.text("upgradeConstraintPolicy"); policy != "" {
 		r.note("%s %s has no counterpart: the image in the manifest is installed", catalog.at("upgradeConstraintPolicy"), quoted(policy))

@@ -38,8 +38,8 @@ func listCommand(a *kit.App) *cobra.Command {
 		Use:   "list",
 		Short: "List the BundleCatalogs that the namespace sees",
 		Long: `Lists the BundleCatalogs of the namespace, and those that all namespaces share: whether they are Ready, how many packages
-and bundles they serve, their priority, the digest of the content and since when it is served. A shared catalog is shadowed
-by one of the namespace with the same name. The command get catalogs shows the messages of the controller.
+and bundles they serve, their priority, the digest of the content and since when it is served. A shared catalog is
+shadowed by one of the namespace with the same name. The command get catalogs shows the messages of the controller.
 
 ` + exitCodes,
 		Example: a.Example(`

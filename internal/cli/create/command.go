@@ -127,7 +127,8 @@ func deploymentCommand(a *kit.App) *cobra.Command {
 		Use:   "deployment NAME",
 		Short: "Create a BundleDeployment, or print its manifest",
 		Long: `Creates a BundleDeployment that takes its bundle from --image, --git, --http, --helm-repository or --config-map, or from
-another object with --source, or from BundleCatalogs with --package. The ServiceAccount has to exist; the command rbac prints it with its permissions:
+another object with --source, or from BundleCatalogs with --package. The ServiceAccount has to exist; the command rbac
+prints it with its permissions:
 
     satchel create deployment NAME ... --export > deploy/NAME.yaml
     satchel rbac -f deploy/NAME.yaml > permissions/NAME.yaml

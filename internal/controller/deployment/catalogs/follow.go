@@ -31,10 +31,13 @@ type Follower struct {
 	Wake     func(key types.NamespacedName, pause time.Duration)
 
 	mu     sync.Mutex
-	traits map[types.NamespacedName]traits
+	traits map[catalogKey]traits
 	// digests are those that deployments have looked at, or were woken for.
 	digests map[packageOf]string
 }
+
+// catalogKey is the namespace and name of a BundleCatalog; memory of deployments is keyed by types.NamespacedName.
+type catalogKey types.NamespacedName
 
 type packageOf struct {
 	catalog types.NamespacedName
@@ -151,10 +154,10 @@ func (f *Follower) newTraits(key types.NamespacedName, now traits) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.traits == nil {
-		f.traits = map[types.NamespacedName]traits{}
+		f.traits = map[catalogKey]traits{}
 	}
-	was, known := f.traits[key]
-	f.traits[key] = now
+	was, known := f.traits[catalogKey(key)]
+	f.traits[catalogKey(key)] = now
 	return !known || !was.equal(now)
 }
 
@@ -188,7 +191,7 @@ func (f *Follower) moved(of packageOf, digest string) bool {
 func (f *Follower) forget(key types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.traits, key)
+	delete(f.traits, catalogKey(key))
 	for of := range f.digests {
 		if of.catalog == key {
 			delete(f.digests, of)

@@ -101,7 +101,7 @@ func combineAdler(first, second uint32, length int) uint32 {
 	low, high := uint64(first&0xffff), uint64(first>>16)
 	all := low + uint64(second&0xffff) + mod - 1
 	weighted := high + uint64(second>>16) + uint64(length%mod)*(low+mod-1) //nolint:gosec // a length is never negative
-	return uint32(weighted%mod)<<16 | uint32(all%mod)                      //nolint:gosec // below 65521 each
+	return uint32(weighted%mod)<<16 | uint32(all%mod)
 }
 
 // encodeEntries encodes each entry, and verifies that it can be decoded.

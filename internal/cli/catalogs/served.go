@@ -54,7 +54,7 @@ func (s *served) packageOf(ctx context.Context, name string) (contents fbc.Conte
 		return fbc.Contents{}, fmt.Errorf("creating a temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	file, err := os.Create(filepath.Join(folder, packageFile)) //nolint:gosec // the folder is the process's own
+	file, err := os.Create(filepath.Join(folder, packageFile))
 	if err != nil {
 		return fbc.Contents{}, fmt.Errorf("creating a temporary file: %w", err)
 	}

@@ -46,7 +46,7 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 		return err
 	}
 	read, err := keeper.Read(ctx, wanted)
-	if lacks := (*inputs.Missing)(nil); errors.As(err, &lacks) {
+	if lacks := (*inputs.MissingError)(nil); errors.As(err, &lacks) {
 		s.awaits = waitsFor(v1alpha1.ReasonInputNotFound, "%w", lacks)
 		return nil
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) copyInputs(ctx context.Context, s *state, found *storedRevi
 
 // inputFailure is the failure of copies that cannot be written.
 func inputFailure(err error) error {
-	if lacks := (*inputs.Missing)(nil); errors.As(err, &lacks) {
+	if lacks := (*inputs.MissingError)(nil); errors.As(err, &lacks) {
 		return waitsFor(v1alpha1.ReasonInputNotFound, "%w", lacks)
 	}
 	return err

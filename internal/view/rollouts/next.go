@@ -5,6 +5,7 @@ package rollouts
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -18,6 +19,19 @@ func (s *Status) open() *Wave {
 		}
 	}
 	return nil
+}
+
+// nextByReason are the sentences about what happens next, where the reason decides; {wave} is the open wave.
+var nextByReason = map[string]string{
+	v1alpha1.ReasonPaused:                "No cluster is started until it is resumed. What was started lands, and drift is corrected.",
+	v1alpha1.ReasonMaxFailuresExceeded:   "No further cluster is started. It goes on by itself when enough of them have recovered, when maxFailures is raised, or with another revision.",
+	v1alpha1.ReasonNoClusterSucceeded:    "No cluster of {wave} succeeded, so that no further one is started. It goes on when one recovers, or with another revision.",
+	v1alpha1.ReasonApprovalPending:       "Clusters of {wave} are started, or the wave after it begins, when the plan is approved.",
+	v1alpha1.ReasonOutsideWindow:         "Clusters of {wave} are started when the window opens.",
+	v1alpha1.ReasonHeld:                  "Clusters of {wave} are suspended, or wait for an approval of their own plan: rollout clusters --state Held names them.",
+	v1alpha1.ReasonNoClusterReachable:    "It goes on when a cluster of {wave} can be reached.",
+	v1alpha1.ReasonSoaking:               "The next one after {wave} begins when the soak time is over, and all clusters are still ready.",
+	v1alpha1.ReasonMaxUnavailableReached: "It goes on when clusters of {wave} become ready, or when maxUnavailable is raised.",
 }
 
 // next says what happens without a user, or what has to happen first.
@@ -37,25 +51,8 @@ func (s *Status) next(o *v1alpha1.BundleRollout) []string {
 	case s.returns(o):
 		return s.nextOfReturn()
 	}
-	switch s.Reason {
-	case v1alpha1.ReasonPaused:
-		return []string{"No cluster is started until it is resumed. What was started lands, and drift is corrected."}
-	case v1alpha1.ReasonMaxFailuresExceeded:
-		return []string{"No further cluster is started. It goes on by itself when enough of them have recovered, when maxFailures is raised, or with another revision."}
-	case v1alpha1.ReasonNoClusterSucceeded:
-		return []string{"No cluster of " + name + " succeeded, so that no further one is started. It goes on when one recovers, or with another revision."}
-	case v1alpha1.ReasonApprovalPending:
-		return []string{"Clusters of " + name + " are started, or the wave after it begins, when the plan is approved."}
-	case v1alpha1.ReasonOutsideWindow:
-		return []string{"Clusters of " + name + " are started when the window opens."}
-	case v1alpha1.ReasonHeld:
-		return []string{"Clusters of " + name + " are suspended, or wait for an approval of their own plan: rollout clusters --state Held names them."}
-	case v1alpha1.ReasonNoClusterReachable:
-		return []string{"It goes on when a cluster of " + name + " can be reached."}
-	case v1alpha1.ReasonSoaking:
-		return []string{"The next one after " + name + " begins when the soak time is over, and all clusters are still ready."}
-	case v1alpha1.ReasonMaxUnavailableReached:
-		return []string{"It goes on when clusters of " + name + " become ready, or when maxUnavailable is raised."}
+	if sentence, found := nextByReason[s.Reason]; found {
+		return []string{strings.ReplaceAll(sentence, "{wave}", name)}
 	}
 	return nextOfUpdate(open)
 }
@@ -99,20 +96,27 @@ func (s *Status) actions(o *v1alpha1.BundleRollout) []Action {
 		add("see failures", "rollout clusters "+at+" --state Failed")
 	}
 	inRun := s.Update != nil && s.Outcome != Complete && o.DeletionTimestamp.IsZero()
-	switch {
-	case o.Spec.Paused:
-		add("resume", "rollout resume "+at)
-	case inRun && !slices.Contains(standsBy, s.Reason):
-		add("stop now", "rollout pause "+at)
-	}
-	if inRun && s.Current != nil && !s.returns(o) && s.Current.Name != s.Update.Name {
-		add("go back", "rollout abort "+at)
-	}
+	actions = append(actions, s.steering(o, at, inRun)...)
 	if s.Reason == v1alpha1.ReasonRevisionRejected {
 		add("try again", "rollout retry "+at)
 	}
 	if o.Spec.Revision != "" && !inRun {
 		add("follow the source", "rollout resume "+at+" --follow")
+	}
+	return actions
+}
+
+// steering are the commands that stop a run, let it go on, or bring all clusters back.
+func (s *Status) steering(o *v1alpha1.BundleRollout, at string, inRun bool) []Action {
+	var actions []Action
+	switch {
+	case o.Spec.Paused:
+		actions = append(actions, Action{What: "resume", Command: "rollout resume " + at})
+	case inRun && !slices.Contains(standsBy, s.Reason):
+		actions = append(actions, Action{What: "stop now", Command: "rollout pause " + at})
+	}
+	if inRun && s.Current != nil && !s.returns(o) && s.Current.Name != s.Update.Name {
+		actions = append(actions, Action{What: "go back", Command: "rollout abort " + at})
 	}
 	return actions
 }

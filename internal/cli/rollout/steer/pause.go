@@ -156,7 +156,7 @@ func hasField(fields *metav1.FieldsV1, field string) bool {
 	var owned struct {
 		Spec map[string]json.RawMessage `json:"f:spec"`
 	}
-	if fields == nil || json.Unmarshal(fields.Raw, &owned) != nil {
+	if fields == nil || json.Unmarshal(fields.GetRawBytes(), &owned) != nil {
 		return false
 	}
 	_, has := owned.Spec["f:"+field]

@@ -106,7 +106,7 @@ func (r Revisions) removeInputs(ctx context.Context, rollout string, object clie
 		return nil //nolint:nilerr // it was changed, and names no copies
 	}
 	err = r.Inputs.Delete(ctx, rollout, revision.Name(digest), data.Inputs)
-	if lacks := (*inputs.Missing)(nil); errors.As(err, &lacks) {
+	if lacks := (*inputs.MissingError)(nil); errors.As(err, &lacks) {
 		ctrl.LoggerFrom(ctx).Error(err, "copies of inputs stay", "revision", revision.Name(digest))
 		return nil
 	}

@@ -21,16 +21,16 @@ import (
 // secretKind is the kind of Secrets. All other inputs are ConfigMaps.
 const secretKind = "Secret"
 
-// Missing says that an input could not be read, or its copy not be written, until a user changes something.
-type Missing struct{ err error }
+// MissingError says that an input could not be read, or its copy not be written, until a user changes something.
+type MissingError struct{ err error }
 
 // Error implements error.
-func (m *Missing) Error() string { return m.err.Error() }
+func (m *MissingError) Error() string { return m.err.Error() }
 
 // Unwrap returns the cause.
-func (m *Missing) Unwrap() error { return m.err }
+func (m *MissingError) Unwrap() error { return m.err }
 
-func missing(format string, args ...any) error { return &Missing{fmt.Errorf(format, args...)} }
+func missing(format string, args ...any) error { return &MissingError{fmt.Errorf(format, args...)} }
 
 // Input is an input as it was read.
 type Input struct {

@@ -24,11 +24,21 @@ var Hints = map[string]string{
 	v1alpha1.ReasonVerificationFailed:     "Find out who signed the content; then sign it with a key that the source trusts, or correct the trusted keys. The applied revision keeps running.",
 	v1alpha1.ReasonTrustChanged:           "Restore the key in the Secret of verify, or sign the content with a key that is trusted now. The applied revision keeps running.",
 	v1alpha1.ReasonSignatureRequired:      "Set verify on each source that the message names, or install from another namespace: this one has the label satchel.dev/signatures=required. The applied revision keeps running.",
+	v1alpha1.ReasonImageDenied:            "Use an image that the BundleImagePolicies permit, or have the rule changed that the message names. The applied revision keeps running.",
 	v1alpha1.ReasonUploadPending:          "Upload the content with the run command and its folder; or correct spec.sources.upload.digest, the expected digest.",
 	v1alpha1.ReasonExternalArtifactFailed: "Install Flux 2.7 or later, delete the ExternalArtifact that has the name, or set spec.externalArtifact to false. Deployments use the source all the same.",
 	v1alpha1.ReasonQuotaExceeded:          "Delete unused sources of this namespace, make the bundle smaller, or have an administrator raise the quota that the message names.",
 	v1alpha1.ReasonStorageFailed:          "Have an administrator look at the source controller's volume: it may be full or read-only.",
 	v1alpha1.ReasonArtifactLost:           "Nothing: the source is fetched again. If that repeats, have an administrator look at the source controller's volume.",
+
+	// Of deployments with spec.catalog.
+	v1alpha1.ReasonResolutionFailed: "Widen the range or the channels in spec.catalog as the message says, or name other catalogs; the resolve command shows the same answer. What is installed keeps running.",
+	v1alpha1.ReasonInvalidRange:     "Correct spec.catalog.version: a version such as 1.2.3, or a range such as \">=1.2 <2\".",
+	v1alpha1.ReasonCatalogNotFound:  "Create the BundleCatalog in the namespace of the deployment, or correct spec.catalog.catalogs; the command catalog list shows those that the namespace sees.",
+	v1alpha1.ReasonCatalogNotReady:  "See the status of the BundleCatalog that the message names; or name other catalogs in spec.catalog.catalogs.",
+	v1alpha1.ReasonLockMismatch:     "Correct spec.catalog.lock to a bundle and image that a catalog lists, or remove it.",
+	v1alpha1.ReasonInstalledUnknown: "Set spec.catalog.installed to the bundle and version that are installed.",
+	v1alpha1.ReasonDeprecated:       "Choose another version, channel or package in spec.catalog, as the message of the catalog says.",
 
 	// Of deployments.
 	v1alpha1.ReasonSourceNotFound:     "Create the source that spec.sourceRef names, or correct kind and name; it must be in the same namespace.",

@@ -21,10 +21,11 @@ const trial = "trial"
 
 // whole is an object of each kind with what is required, for pages that show a part.
 var whole = map[string]string{
-	"BundleDeployment": `{"sourceRef": {"kind": "BundleSource", "name": "gadget"}, "serviceAccountName": "installer"}`,
-	"BundleSource":     `{"sources": [{"configMap": {"name": "gadget"}}]}`,
-	"BundleCatalog":    `{"sources": [{"image": {"ref": "registry.example.org/catalogs/community:v1"}}]}`,
-	"BundleApproval":   `{"deployment": "gadget", "plan": "sha256:` + strings.Repeat("0", 64) + `", "decision": "Approve"}`,
+	"BundleDeployment":  `{"sourceRef": {"kind": "BundleSource", "name": "gadget"}, "serviceAccountName": "installer"}`,
+	"BundleSource":      `{"sources": [{"configMap": {"name": "gadget"}}]}`,
+	"BundleCatalog":     `{"sources": [{"image": {"ref": "registry.example.org/catalogs/community:v1"}}]}`,
+	"BundleImagePolicy": `{"images": [{"prefix": "registry.example.org/org", "deny": true}]}`,
+	"BundleApproval":    `{"deployment": "gadget", "plan": "sha256:` + strings.Repeat("0", 64) + `", "decision": "Approve"}`,
 }
 
 // manifest tries a block of YAML: as objects, as the spec of one, or as a part of it.

@@ -133,12 +133,14 @@ func Client(t testing.TB) *http.Client {
 	return c
 }
 
-// Fetcher is a source with a verifier.
+// Fetcher is a source with a verifier, or with none.
 func Fetcher(t testing.TB, ref string, verifier image.Verifier) *image.Fetcher {
 	t.Helper()
-	f, err := image.New(image.Options{
-		Ref: ref, Insecure: true, Client: Client(t), Limits: fetch.DefaultLimits(), Verify: []image.Verifier{verifier},
-	})
+	options := image.Options{Ref: ref, Insecure: true, Client: Client(t), Limits: fetch.DefaultLimits()}
+	if verifier != nil {
+		options.Verify = []image.Verifier{verifier}
+	}
+	f, err := image.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

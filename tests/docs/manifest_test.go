@@ -89,7 +89,9 @@ func withRequired(object map[string]any, kind string) error {
 		if err != nil {
 			return err
 		}
-		if _, inline, _ := unstructured.NestedFieldNoCopy(object, "spec", "source"); there || field == "sourceRef" && inline {
+		_, inline, _ := unstructured.NestedFieldNoCopy(object, "spec", "source")
+		_, byName, _ := unstructured.NestedFieldNoCopy(object, "spec", "catalog")
+		if there || field == "sourceRef" && (inline || byName) {
 			continue
 		}
 		if err := unstructured.SetNestedField(object, value, "spec", field); err != nil {

@@ -4,7 +4,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BundleImagePolicySpec says how images are fetched whose names begin with a prefix.
+// BundleImagePolicySpec says how the images with a prefix of their names are fetched.
 type BundleImagePolicySpec struct {
 	// Images are the rules, each for the images with a prefix. The rule with the longest
 	// prefix of an image counts, and no other one. The rules of all BundleImagePolicies of a

@@ -259,7 +259,7 @@ func TestC61SharedLogin(t *testing.T) {
 	m := r.mirrored(t, "c61/app")
 	m.origin.set(func() { m.origin.login = "site:CANARY-pull" })
 	evil := newFront(t, m.copies)
-	evil.set(func() { evil.login = "nobody:knows" })
+	evil.set(func() { evil.login = "unknown:wrong" })
 	// The Secret has a login for the host of the attacker as well, as one with a wildcard would.
 	secret := "pull-" + named
 	r.secret(t, platform, secret, map[string]string{corev1.DockerConfigJsonKey: `{"auths":{` +

@@ -63,7 +63,7 @@ type Fetcher struct {
 	pinned   bool
 	versions versions.Range
 	platform platform
-	// named is the repository in the reference, by whose name signatures are judged.
+	// named is the repository in the reference: signatures are judged by its name.
 	named  string
 	places []place
 	verify []Verifier

@@ -88,7 +88,7 @@ func TestC58C59Mirrors(t *testing.T) {
 		"never, away":     {reason: "rather nothing than the source", only: true, prepare: func(r trio) { r.first.fail, r.second.fail = away, away }, want: fetch.Unreachable, says: "mirror"},
 		"tag":             {reason: "the source says what a tag is", by: "tag", via: "first", origin: true},
 		"tag at a mirror": {reason: "if that is permitted", by: "tag", tags: true, via: "first"},
-		"tag, never":      {reason: "nobody may be asked", by: "tag", only: true, want: fetch.Refused, says: "name a digest"},
+		"tag, never":      {reason: "no registry may be asked", by: "tag", only: true, want: fetch.Refused, says: "name a digest"},
 		"tag, never, at a mirror": {
 			reason: "the mirrors decide", by: "tag", only: true, tags: true, via: "first",
 		},
@@ -164,7 +164,7 @@ func TestC60AllVerifiers(t *testing.T) {
 		return "alice", err
 	})
 	bob := verifierFunc(func(context.Context, Subject) (string, error) { return "bob", nil })
-	nobody := verifierFunc(func(context.Context, Subject) (string, error) {
+	refusing := verifierFunc(func(context.Context, Subject) (string, error) {
 		return "", fetch.Errorf(fetch.Unverified, "not by me")
 	})
 	o := options(origin.host + "/org/app@" + digest)
@@ -174,7 +174,7 @@ func TestC60AllVerifiers(t *testing.T) {
 	if err != nil || resolved.VerifiedBy != "alice and bob" || resolved.Via != mirror.host+"/copy/app" {
 		t.Errorf("signed at the source: %+v, %v", resolved, err)
 	}
-	for name, verifiers := range map[string][]Verifier{"first": {nobody, bob}, "last": {bob, nobody}} {
+	for name, verifiers := range map[string][]Verifier{"first": {refusing, bob}, "last": {bob, refusing}} {
 		o.Verify = verifiers
 		if _, files, err := pull(t, o); fetch.ReasonOf(err) != fetch.Unverified || len(files) > 0 {
 			t.Errorf("%s does not accept it: %v, %v", name, files, err)

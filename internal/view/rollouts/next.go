@@ -106,7 +106,7 @@ func (s *Status) actions(o *v1alpha1.BundleRollout) []Action {
 	return actions
 }
 
-// steering are the commands that stop a run, let it go on, or bring all clusters back.
+// steering are the commands that pause or resume a run, or bring all clusters back.
 func (s *Status) steering(o *v1alpha1.BundleRollout, at string, inRun bool) []Action {
 	var actions []Action
 	switch {

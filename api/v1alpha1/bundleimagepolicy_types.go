@@ -66,10 +66,9 @@ type ImageRule struct {
 	Mirrors []string `json:"mirrors,omitempty"`
 
 	// Source says whether the registry in the image's name is contacted: Fallback, when no
-	// mirror has the image, or Never. With Never in the shared namespace only the mirrors that
-	// are named there are used.
+	// mirror has the image, or Never. Without it, it is Fallback. With Never in the shared
+	// namespace only the mirrors that are named there are used.
 	// +optional
-	// +kubebuilder:default=Fallback
 	// +kubebuilder:validation:Enum=Fallback;Never
 	Source ImageSourceMode `json:"source,omitempty"`
 

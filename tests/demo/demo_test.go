@@ -124,8 +124,8 @@ func TestInstallationNeedsNoPods(t *testing.T) {
 	for _, o := range objects {
 		kinds[o.GetKind()]++
 	}
-	if kinds["CustomResourceDefinition"] != 4 || kinds["ServiceAccount"] != 2 || kinds["Deployment"] != 0 {
-		t.Errorf("got %v, want four CRDs, two ServiceAccounts and no Deployment", kinds)
+	if kinds["CustomResourceDefinition"] != 5 || kinds["ServiceAccount"] != 2 || kinds["Deployment"] != 0 {
+		t.Errorf("got %v, want five CRDs, two ServiceAccounts and no Deployment", kinds)
 	}
 	if objects[0].GetKind() != "Namespace" {
 		t.Errorf("the first object is %s, want the Namespace", describe(objects[0]))

@@ -4,6 +4,7 @@ package deployment_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -14,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -167,12 +170,9 @@ func TestF20DefinitionAndResourceInOneBundle(t *testing.T) {
 	r.ready(t, r.deploy(t, namespace, "other", quick), other.Revision)
 }
 
-func TestF20DefinitionThatIsNeverEstablished(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	namespace := r.namespace(t)
-	group := r.group(t, namespace)
-	// The names of the kind are used by another CRD of the group.
+// rival creates a CRD with the names of the kind Gadget, so that no other CRD of the group with these names is established.
+func (r *rig) rival(t *testing.T, group string) *unstructured.Unstructured {
+	t.Helper()
 	rival := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "rivals."+group)
 	rival.Object["spec"] = map[string]any{
 		"group": group, "scope": "Namespaced",
@@ -181,6 +181,41 @@ func TestF20DefinitionThatIsNeverEstablished(t *testing.T) {
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
 	}
 	r.create(t, rival)
+	return rival
+}
+
+// TestF20TimeoutDespiteSlowConversions: conversions take longer than a reconcile waits for them.
+func TestF20TimeoutDespiteSlowConversions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	r.rival(t, group)
+	r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group)})
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
+		d.Labels = map[string]string{driven: ""}
+		d.Spec.Timeout = v1alpha1.Duration{Duration: time.Second}
+	}))
+	t.Cleanup(func() { r.undrive(t, key) })
+	d := r.drive(t, key, nil)
+	d.DoNotWaitForConversions()
+	r.eventually(t, t.Context(), "the apply fails", func(ctx context.Context) (bool, string) {
+		d.now = d.now.Add(time.Second)
+		_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+		var found v1alpha1.BundleDeployment
+		if err := errors.Join(err, r.admin.Get(ctx, key, &found)); err != nil {
+			return false, err.Error()
+		}
+		return conditions.IsFalse(&found, v1alpha1.AppliedCondition), describe(&found)
+	})
+}
+
+func TestF20DefinitionThatIsNeverEstablished(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := r.group(t, namespace)
+	rival := r.rival(t, group)
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group)})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Timeout = v1alpha1.Duration{Duration: 2 * time.Second}

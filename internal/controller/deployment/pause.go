@@ -3,9 +3,11 @@
 package deployment
 
 import (
+	"errors"
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -20,7 +22,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		return time.Second / 10
 	}
 	if err != nil {
-		r.memory.Forget(key)
+		r.forgetAfter(err, s)
 		if unusable(failure.Of(err).Reason) {
 			return kubeconfigPause
 		}
@@ -46,4 +48,14 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	s.note.Applying.Pauses++
 	r.memory.Keep(key, s.note)
 	return s.settling(nil).Pause(looks)
+}
+
+// forgetAfter drops the note of a failed reconcile, so that the next one compares everything. While a conversion is under way,
+// it keeps since when the apply waits: an apply that is converted anew in each reconcile would never reach its timeout otherwise.
+func (r *Reconciler) forgetAfter(err error, s *state) {
+	note := r.memory.Recall(s.Key(), s.Object.UID)
+	r.memory.Forget(s.Key())
+	if errors.Is(err, render.ErrPending) && !note.Applying.Waits.IsZero() {
+		r.memory.Keep(s.Key(), stage.Note{UID: note.UID, Attempt: note.Attempt, Applying: note.Applying})
+	}
 }

@@ -3,6 +3,7 @@
 package source_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -91,6 +93,13 @@ func (r *rig) policy(t *testing.T, namespace, name string, rules ...v1alpha1.Ima
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.admin.Delete(t.Context(), p) })
+	// A source that is reconciled before the controller sees the policy is fetched without it.
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		return r.cached.Get(ctx, client.ObjectKeyFromObject(p), &v1alpha1.BundleImagePolicy{}) == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("the controller does not see the policy %s/%s: %v", namespace, name, err)
+	}
 	return p
 }
 

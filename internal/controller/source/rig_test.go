@@ -59,9 +59,10 @@ const patience = 60 * time.Second
 type rig struct {
 	cp       *controlplane.ControlPlane
 	admin    client.Client
-	storage  string // folder
-	address  string // of the artifact server
-	uploads  string // address of the upload server
+	cached   client.Reader // what the controller sees
+	storage  string        // folder
+	address  string        // of the artifact server
+	uploads  string        // address of the upload server
 	registry *upstream.Registry
 }
 
@@ -112,7 +113,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	shared.rig = rig{uploads: uploads, cp: cp, admin: admin, storage: filepath.Join(dir, "artifacts"), address: addr, registry: upstream.NewRegistry(ctx)}
+	shared.rig = rig{uploads: uploads, cp: cp, admin: admin, cached: mgr.GetCache(), storage: filepath.Join(dir, "artifacts"), address: addr, registry: upstream.NewRegistry(ctx)}
 	o := options(dir, addr)
 	o.UploadAddr, o.Catalogs.SharedNamespace = uploads, sharedCatalogs
 	if err := o.Setup(mgr, 8, shard.Shard{}); err != nil {

@@ -51,7 +51,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 }
 
 // forgetAfter drops the note of a failed reconcile, so that the next one compares everything. While a conversion is under way,
-// it keeps since when the apply waits: an apply that is converted anew in each reconcile would never reach its timeout otherwise.
+// it keeps since when the apply waits: an apply that is converted again in each reconcile would never reach its timeout otherwise.
 func (r *Reconciler) forgetAfter(err error, s *state) {
 	note := r.memory.Recall(s.Key(), s.Object.UID)
 	r.memory.Forget(s.Key())

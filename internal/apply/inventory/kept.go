@@ -94,9 +94,13 @@ func (k *Kept) keep(encoded *v1alpha1.Inventory, listed Inventory, blocks []bloc
 		return
 	}
 	k.deferred, k.since = nil, time.Time{}
-	k.compressed, k.listed, k.blocks = "", Inventory{}, nil
+	k.compressed = ""
+	k.listed = Inventory{}
+	k.blocks = nil
 	if encoded != nil && encoded.Compressed != "" {
-		k.compressed, k.listed, k.blocks = encoded.Compressed, listed, blocks
+		k.compressed = encoded.Compressed
+		k.listed = listed
+		k.blocks = blocks
 	}
 	k.size.Store(int64(k.listed.Len()))
 }

@@ -110,7 +110,10 @@ func valueOf(s catalogs.Seen) catalogValue {
 		Shared: s.Shared, Shadowed: s.Shadowed, Message: view.OneLine(summary.Text(), 0),
 	}
 	if content := s.Status.Content; content != nil {
-		v.Digest, v.LastUpdateTime, v.Packages, v.Bundles = content.Digest, &content.LastUpdateTime, content.Packages, content.Bundles
+		v.Digest = content.Digest
+		v.LastUpdateTime = &content.LastUpdateTime
+		v.Packages = content.Packages
+		v.Bundles = content.Bundles
 	}
 	return v
 }

@@ -170,7 +170,9 @@ func (f *Fetcher) Verify(ctx context.Context, r fetch.Resolved) (done fetch.Reso
 
 // open reads the manifest or index that r names at a place and has it verified. Everything else follows from its digests.
 func (f *Fetcher) open(ctx context.Context, p place, r fetch.Resolved) (document, fetch.Resolved, error) {
-	r.VerifiedBy, r.Signature, r.Via = "", "", p.via
+	r.VerifiedBy = ""
+	r.Signature = ""
+	r.Via = p.via
 	digest, err := fetch.ParseDigest(r.Digest)
 	if err != nil {
 		return document{}, r, err

@@ -69,7 +69,11 @@ func (in *Input) recordUnlisted(lock *v1alpha1.CatalogLock) {
 	status := in.Object.Status.Catalog
 	now := &v1alpha1.ResolvedBundle{Bundle: lock.Bundle, Reference: lock.Image, Image: lock.Image}
 	if was := status.Resolved; was != nil && was.Bundle == lock.Bundle {
-		now.Version, now.Release, now.Catalog, now.CatalogNamespace, now.Channels = was.Version, was.Release, was.Catalog, was.CatalogNamespace, was.Channels
+		now.Version = was.Version
+		now.Release = was.Release
+		now.Catalog = was.Catalog
+		now.CatalogNamespace = was.CatalogNamespace
+		now.Channels = was.Channels
 	}
 	status.Resolved = now
 }

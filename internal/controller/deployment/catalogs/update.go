@@ -79,7 +79,9 @@ func (st *Stage) look(ctx context.Context, in *Input, visible []v1alpha1.BundleC
 		case err != nil:
 			one.unread = err
 		}
-		one.said.Package, one.said.Problem, one.digest = found.Package, found.Problem, found.Digest
+		one.said.Package = found.Package
+		one.said.Problem = found.Problem
+		one.digest = found.Digest
 		if st.Saw != nil && err == nil {
 			st.Saw(types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, name, found.Digest)
 		}

@@ -100,7 +100,9 @@ func (r *Resolved) RecordBundle(d *v1alpha1.BundleDeployment, record *v1alpha1.R
 		return
 	}
 	to := d.Status.Catalog.Resolved
-	record.Bundle, record.Channels, record.Catalog = to.Bundle, to.Channels, CatalogName(d, to)
+	record.Bundle = to.Bundle
+	record.Channels = to.Channels
+	record.Catalog = CatalogName(d, to)
 }
 
 // SetCatalogConditions sets Resolved and Deprecated of a deployment with spec.catalog. If the step failed, its failure is set as for

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/process"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
@@ -22,12 +23,13 @@ var version string
 
 func main() {
 	child.Main(jobs.Handlers())
-	process := manager.Options{Version: version}
-	var options deployment.Options
+	common := manager.Options{Version: version}
+	var options process.Options
 	flags := pflag.NewFlagSet(deployment.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)
-	os.Exit(manager.Main(deployment.FieldManager, &process, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
-		options.Namespace = process.Namespace
-		return options.Setup(ctx, mgr, process.Concurrent, process.Shard)
+	os.Exit(manager.Main(deployment.FieldManager, &common, flags, os.Args[1:], func(ctx context.Context, mgr ctrl.Manager) error {
+		options.Namespace = common.Namespace
+		_, err := options.Setup(ctx, mgr, common.Concurrent, common.Shard)
+		return err
 	}))
 }

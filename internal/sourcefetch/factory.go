@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 	"github.com/satchel-dev/satchel/internal/imagepolicy"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -25,9 +26,9 @@ type Options struct {
 	Policy guard.AddressPolicy
 	// CloudLogins logs in to the registries of clouds as the controller itself; nil if
 	// that is not permitted.
-	CloudLogins func(provider, host string) (image.Keychain, error)
+	CloudLogins func(provider, host string) (registryauth.Keychain, error)
 	// Keychain has logins to registries for which a source names none; nil in a controller.
-	Keychain image.Keychain
+	Keychain registryauth.Keychain
 }
 
 // Factory builds adapters. It is safe for concurrent use.

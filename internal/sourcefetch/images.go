@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 	"github.com/satchel-dev/satchel/internal/imagepolicy"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -99,8 +100,8 @@ func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource)
 
 // logins are the keychains for the registry of an image and its mirrors, the first one to prefer: of the image's own Secret, of
 // the policies, and of the pull secrets of the source's ServiceAccount.
-func (a *Adapters) logins(ctx context.Context, spec *v1alpha1.ImageSource, decision imagepolicy.Decision) ([]image.Keychain, error) {
-	var found []image.Keychain
+func (a *Adapters) logins(ctx context.Context, spec *v1alpha1.ImageSource, decision imagepolicy.Decision) ([]registryauth.Keychain, error) {
+	var found []registryauth.Keychain
 	if spec.SecretRef != nil {
 		own, err := loginsIn(ctx, a.secrets, spec.SecretRef.Name)
 		if err != nil {
@@ -135,7 +136,7 @@ func (a *Adapters) logins(ctx context.Context, spec *v1alpha1.ImageSource, decis
 	return found, nil
 }
 
-func loginsIn(ctx context.Context, secrets *credentials.Secrets, name string) (image.Keychain, error) {
+func loginsIn(ctx context.Context, secrets *credentials.Secrets, name string) (registryauth.Keychain, error) {
 	secret, err := secrets.Get(ctx, name)
 	if err != nil {
 		return nil, err
@@ -144,8 +145,8 @@ func loginsIn(ctx context.Context, secrets *credentials.Secrets, name string) (i
 }
 
 // within is a keychain with the logins that a rule permits: its Secret may have others.
-func within(rule imagepolicy.Rule, all image.Keychain) image.Keychain {
-	return image.KeychainFunc(func(ctx context.Context, host, repository string) (fetch.Login, bool, error) {
+func within(rule imagepolicy.Rule, all registryauth.Keychain) registryauth.Keychain {
+	return registryauth.KeychainFunc(func(ctx context.Context, host, repository string) (fetch.Login, bool, error) {
 		if !rule.Permits(host, repository) {
 			return fetch.Login{}, false, nil
 		}
@@ -154,7 +155,7 @@ func within(rule imagepolicy.Rule, all image.Keychain) image.Keychain {
 }
 
 // keychain finds the login to the registry of an image: one of the given ones, or the controller's own in a cloud.
-func (a *Adapters) keychain(spec *v1alpha1.ImageSource, host string, logins []image.Keychain) (image.Keychain, error) {
+func (a *Adapters) keychain(spec *v1alpha1.ImageSource, host string, logins []registryauth.Keychain) (registryauth.Keychain, error) {
 	found := slices.Clone(logins)
 	if inCloud(spec) {
 		next, err := a.cloudKeychain(spec, host)
@@ -167,7 +168,7 @@ func (a *Adapters) keychain(spec *v1alpha1.ImageSource, host string, logins []im
 }
 
 // mirrorKeychain finds the login to a mirror: one of the given ones, never the controller's own.
-func (a *Adapters) mirrorKeychain(logins []image.Keychain) image.Keychain {
+func (a *Adapters) mirrorKeychain(logins []registryauth.Keychain) registryauth.Keychain {
 	found := slices.Clone(logins)
 	if a.options.Keychain != nil {
 		found = append(found, a.options.Keychain)
@@ -175,13 +176,13 @@ func (a *Adapters) mirrorKeychain(logins []image.Keychain) image.Keychain {
 	if len(found) == 0 {
 		return nil
 	}
-	return image.Keychains(found...)
+	return registryauth.Keychains(found...)
 }
 
 // cloudKeychain logs in as the controller itself, if that is permitted, and to the
 // cloud only. A tenant's proxy cannot read the login: it is requested without the
 // proxy, and sent to the registry over TLS with the system's CAs only.
-func (a *Adapters) cloudKeychain(spec *v1alpha1.ImageSource, host string) (image.Keychain, error) {
+func (a *Adapters) cloudKeychain(spec *v1alpha1.ImageSource, host string) (registryauth.Keychain, error) {
 	if spec.CertSecretRef != nil || spec.Insecure {
 		return nil, fetch.Errorf(fetch.Refused, "a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider")
 	}
@@ -243,7 +244,7 @@ func (a *Adapters) clientWith(access guard.Access) *nethttp.Client {
 }
 
 // mirrors are those of the rules, each of them once.
-func (a *Adapters) mirrors(ctx context.Context, decision imagepolicy.Decision, keychain image.Keychain) ([]image.Mirror, error) {
+func (a *Adapters) mirrors(ctx context.Context, decision imagepolicy.Decision, keychain registryauth.Keychain) ([]image.Mirror, error) {
 	var all []image.Mirror
 	for _, rule := range decision.Rules {
 		for _, place := range rule.Mirrors {

@@ -24,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/clusters"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/process"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/manager"
@@ -40,7 +41,7 @@ type Deployments struct {
 // StartDeployments starts the deployment controller inside a test binary, with exactly the
 // permissions of its ServiceAccount, on a cluster with an installation, doing so many reconciles at
 // once. It runs until ctx ends; dir keeps its files. Its options may be changed.
-func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concurrent int, change ...func(*deployment.Options)) (*Deployments, error) {
+func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concurrent int, change ...func(*process.Options)) (*Deployments, error) {
 	served, url, err := ServeArtifacts(ctx, admin, dir)
 	if err != nil {
 		return nil, err
@@ -53,11 +54,11 @@ func StartDeployments(ctx context.Context, admin *rest.Config, dir string, concu
 	if err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
-	options := deployment.Options{Namespace: Namespace, ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, WatchLimit: 2000, Remote: clusters.Default(), Limits: fetch.DefaultLimits(), Workers: worker.DefaultOptions()}
+	options := process.Options{Namespace: Namespace, ArtifactServers: []string{url}, CachePath: filepath.Join(dir, "cache"), CacheMiB: 64, WatchLimit: 2000, Remote: clusters.Default(), Limits: fetch.DefaultLimits(), Workers: worker.DefaultOptions()}
 	for _, change := range change {
 		change(&options)
 	}
-	if err := options.Setup(ctx, mgr, concurrent, shard.Shard{}); err != nil {
+	if _, err := options.Setup(ctx, mgr, concurrent, shard.Shard{}); err != nil {
 		return nil, fmt.Errorf("preparing the deployment controller: %w", err)
 	}
 	go func() {

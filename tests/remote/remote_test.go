@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/process"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	var err error
-	w.installation, err = installation.StartDeployments(t.Context(), w.home.RESTConfig(), t.TempDir(), 4, func(o *deployment.Options) {
+	w.installation, err = installation.StartDeployments(t.Context(), w.home.RESTConfig(), t.TempDir(), 4, func(o *process.Options) {
 		o.Egress.Allow, o.OwnCluster = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
 	"github.com/satchel-dev/satchel/internal/publish"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -85,7 +86,7 @@ func TargetTag(text string, insecure bool) (name.Tag, error) {
 }
 
 // login is the user's login for a repository, for fetching from it; nil where there is none.
-func login(ctx context.Context, repository name.Repository) (image.Keychain, error) {
+func login(ctx context.Context, repository name.Repository) (registryauth.Keychain, error) {
 	found, err := authn.Resolve(ctx, authn.DefaultKeychain, repository)
 	if err != nil {
 		return nil, fmt.Errorf("reading the login for %s: %w", repository.RegistryStr(), err)
@@ -99,10 +100,10 @@ func login(ctx context.Context, repository name.Repository) (image.Keychain, err
 	}
 	known := fetch.Login{Username: config.Username, Password: config.Password, Token: config.RegistryToken}
 	if config.IdentityToken != "" {
-		known = fetch.Login{Username: image.IdentityToken, Password: config.IdentityToken}
+		known = fetch.Login{Username: registryauth.IdentityToken, Password: config.IdentityToken}
 	}
 	host := repository.RegistryStr()
-	return image.KeychainFunc(func(_ context.Context, asked, _ string) (fetch.Login, bool, error) {
+	return registryauth.KeychainFunc(func(_ context.Context, asked, _ string) (fetch.Login, bool, error) {
 		return known, asked == host && !known.Empty(), nil
 	}), nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -57,7 +57,7 @@ func OpenSource(ctx context.Context, a *kit.App, source *v1alpha1.BundleSourceSp
 	defer cancel()
 	limits := fetch.DefaultLimits()
 	adapters := sourcefetch.NewFactory(sourcefetch.Options{
-		Limits: limits, Policy: LocalPolicy(plainHosts(spec)), Keychain: image.KeychainFunc(ownLogin),
+		Limits: limits, Policy: LocalPolicy(plainHosts(spec)), Keychain: registryauth.KeychainFunc(ownLogin),
 	}, nil).For(secrets, "")
 	defer adapters.Close()
 	parts, words, err := resolveParts(ctx, a, adapters, spec)

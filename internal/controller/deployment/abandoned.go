@@ -58,7 +58,7 @@ func (r *Reconciler) stuck(ctx context.Context, s *state, err error) (wait *aban
 // or the cluster is another one, else after lastTries failures, or after lastLooks for objects that cannot be
 // annotated. A removal that keeps all objects must never be stuck.
 func (r *Reconciler) keepsAll(ctx context.Context, s *state, err error) bool {
-	pruning, unknown := r.approvals().AllowedPruning(ctx, s.Object)
+	pruning, unknown := r.Approvals().AllowedPruning(ctx, s.Object)
 	switch {
 	case unknown != nil || !pruning.Orphan:
 		return false

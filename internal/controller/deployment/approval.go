@@ -6,7 +6,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 )
 
-func (r *Reconciler) approvals() approval.Approvals {
+// Approvals judges the approvals of this reconciler's deployments.
+func (r *Reconciler) Approvals() approval.Approvals {
 	return approval.Approvals{Client: r.Client, Live: r.APIReader, Labels: &r.labels, Keys: r.Keys, Snapshots: r.Snapshots, Manager: FieldManager}
 }
 
@@ -24,10 +25,10 @@ func (r *Reconciler) unlock(s *state) {
 		return
 	}
 	s.Object.Status.HashKey = s.WrappedKey
-	if record := r.approvals().Proven(s.Object); record != nil {
-		r.approvals().Prove(s.Object, record)
+	if record := r.Approvals().Proven(s.Object); record != nil {
+		r.Approvals().Prove(s.Object, record)
 	}
-	if kept := s.Object.Status.LastHealthyArtifact; kept != nil && r.approvals().WasHealthy(s.Object, kept) {
-		kept.Proof = r.approvals().ProveHealthy(s.Object, kept.Material)
+	if kept := s.Object.Status.LastHealthyArtifact; kept != nil && r.Approvals().WasHealthy(s.Object, kept) {
+		kept.Proof = r.Approvals().ProveHealthy(s.Object, kept.Material)
 	}
 }

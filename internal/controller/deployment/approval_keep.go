@@ -22,7 +22,7 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 	if isAfter(err, stage.StepApprove) {
 		return s.resolved.Access.Client, nil
 	}
-	if demanded, err := r.approvals().Demanded(ctx, s.Object); err != nil || !demanded {
+	if demanded, err := r.Approvals().Demanded(ctx, s.Object); err != nil || !demanded {
 		return s.resolved.Access.Client, err
 	}
 	return r.approvedClient(ctx, s)
@@ -31,7 +31,7 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 // approvedClient is the client that impersonates the ServiceAccount for which the executed plan was
 // approved. A proposed other ServiceAccount is not used.
 func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Client, error) {
-	record := r.approvals().Proven(s.Object)
+	record := r.Approvals().Proven(s.Object)
 	if record == nil || len(approval.Elsewhere(record, &s.Object.Spec)) == 0 {
 		return s.resolved.Access.Client, nil
 	}

@@ -3,16 +3,13 @@
 package deployment
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
-	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
 // Steps are the names of the steps of a reconcile, in order, each with the condition that reports its failure.
@@ -21,11 +18,6 @@ func Steps() (steps [][2]string) {
 		steps = append(steps, [2]string{s.name, s.condition})
 	}
 	return steps
-}
-
-// SetupReconciler is Setup that hands out the reconciler.
-func (o Options) SetupReconciler(mgr ctrl.Manager, concurrent int, part shard.Shard) (*Reconciler, error) {
-	return o.setup(context.Background(), mgr, concurrent, part)
 }
 
 // Change changes what the reconciler works with.
@@ -48,7 +40,7 @@ func (r *Reconciler) CloseWatches() {
 
 // Collector deletes the BundleApprovals of this reconciler's deployments that ended before the retention.
 func (r *Reconciler) Collector(retention time.Duration) *approval.Collector {
-	return &approval.Collector{Approvals: r.approvals(), Shard: r.Shard, Retention: retention, Now: r.Now}
+	return &approval.Collector{Approvals: r.Approvals(), Shard: r.Shard, Retention: retention, Now: r.Now}
 }
 
 // WaitForConversions has each reconcile wait until the conversion that it starts has ended.
@@ -61,10 +53,10 @@ func (r *Reconciler) DoNotWaitForConversions() { r.renderer.Conversions.Patience
 func (r *Reconciler) Watching() drift.Figures { return r.watches.Figures() }
 
 // Prove gives the record of a plan in a status its proof, and Proven tells whether it is believed.
-func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.approvals().Prove(d, d.Status.Executed) }
+func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.Approvals().Prove(d, d.Status.Executed) }
 
 // Proven tells whether what the status says was carried out is believed.
-func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.approvals().Proven(d) != nil }
+func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.Approvals().Proven(d) != nil }
 
 // Converting tells whether the conversion of some bundle is under way, or its result waits to be taken.
 func (r *Reconciler) Converting() bool { return r.renderer.Conversions.Pending() > 0 }

@@ -256,7 +256,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // it is queued again when its turn has come
 	}
 	defer done()
-	defer r.Running.Begin(request.NamespacedName, longestReconcile)()
+	defer r.Running.Begin(request.NamespacedName, LongestReconcile)()
 	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())
 	defer r.took(object, r.Now())
 	s := r.newState(object)
@@ -269,7 +269,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	s.resolved.Found = r.watches.Begin(request.NamespacedName)
 	defer r.watches.End(request.NamespacedName)
-	bounded, cancel := context.WithTimeout(ctx, longestReconcile)
+	bounded, cancel := context.WithTimeout(ctx, LongestReconcile)
 	defer cancel()
 	switch {
 	case !object.DeletionTimestamp.IsZero():
@@ -305,9 +305,9 @@ func (r *Reconciler) took(d *v1alpha1.BundleDeployment, began time.Time) {
 	r.demands.Took(client.ObjectKeyFromObject(d), min(now.Sub(began), usual), now)
 }
 
-// longestReconcile bounds one reconcile, which never waits for health. The next one
+// LongestReconcile bounds one reconcile, which never waits for health. The next one
 // continues unfinished work.
-const longestReconcile = 10 * time.Minute
+const LongestReconcile = 10 * time.Minute
 
 // finish writes the status and returns when to reconcile again.
 func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/process"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/page"
 )
@@ -24,10 +25,10 @@ const pageName = "deployment-controller.md"
 // TestPageHasTheFlags wants a row about each flag of this controller, with its default, and no flag that does not exist.
 func TestPageHasTheFlags(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	var options deployment.Options
+	var options process.Options
 	options.BindFlags(flags)
-	var process manager.Options
-	process.BindFlags(flags)
+	var common manager.Options
+	common.BindFlags(flags)
 	page.HasFlags(t, pageName, flags)
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/abandon"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/clusters"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/process"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
@@ -144,7 +145,7 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	if err != nil {
 		return err
 	}
-	options := deployment.Options{Namespace: installation.Namespace, ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, WatchLimit: 2000, Remote: clusters.Default(), AbandonAfter: abandon.Default, Limits: fetch.DefaultLimits(),
+	options := process.Options{Namespace: installation.Namespace, ArtifactServers: []string{artifacts}, FluxServers: []string{flux}, CachePath: cache, CacheMiB: 64, WatchLimit: 2000, Remote: clusters.Default(), AbandonAfter: abandon.Default, Limits: fetch.DefaultLimits(),
 		Egress: guard.AddressPolicy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, OwnCluster: true}
 	options.Workers = worker.DefaultOptions()
 	if !releaseSuite() {
@@ -154,7 +155,7 @@ func runController(ctx context.Context, cp *controlplane.ControlPlane, artifacts
 	if err != nil {
 		return err
 	}
-	if shared.running, err = options.SetupReconciler(mgr, 8, part); err != nil {
+	if shared.running, err = options.Setup(ctx, mgr, 8, part); err != nil {
 		return err
 	}
 	go func() {

@@ -18,7 +18,7 @@ import (
 
 // connect gives the stages what they need beside their input.
 func (r *Reconciler) connect() {
-	events, approvals := stage.Events{Recorder: r.Events}, r.approvals()
+	events, approvals := stage.Events{Recorder: r.Events}, r.Approvals()
 	r.resolve = resolve.Stage{
 		Reader: r.Client, Live: r.APIReader,
 		Accounts:  resolve.Accounts{Tenants: r.Tenants, Remotes: r.Remotes, OwnCluster: r.OwnCluster},

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
@@ -26,14 +23,4 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 		live[string(deployments.Items[i].UID)] = true
 	}
 	return errors.Join(r.Snapshots.KeepOnly(live), r.Artifacts.KeepOnly(live))
-}
-
-// sweepOnce runs Sweep. Files that it could not drop stay until the next start.
-func sweepOnce(r *Reconciler) manager.RunnableFunc {
-	return func(ctx context.Context) error {
-		if err := r.Sweep(ctx); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "files of deleted deployments stay in the cache until the next start")
-		}
-		return nil
-	}
 }

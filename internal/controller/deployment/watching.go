@@ -23,3 +23,6 @@ func (r *Reconciler) unwatch(key drift.Key) {
 	r.watches.Drop(key)
 	r.names.Drop(key)
 }
+
+// Watched counts what is watched.
+func (r *Reconciler) Watched() drift.Figures { return r.watches.Figures() }

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 	"github.com/satchel-dev/satchel/internal/fetch/versions"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	// checks it again.
 	Insecure bool
 	// Keychain has the login; without one requests to the registry are anonymous.
-	Keychain Keychain
+	Keychain registryauth.Keychain
 	// Verify decide whether the image may be used: each of them has to accept it. Without one it is not verified.
 	Verify []Verifier
 	// Client decides what is reached.
@@ -52,7 +53,7 @@ type Mirror struct {
 	Tags bool
 	// Insecure, Keychain and Client are as for the image itself.
 	Insecure bool
-	Keychain Keychain
+	Keychain registryauth.Keychain
 	Client   *http.Client
 }
 
@@ -279,9 +280,9 @@ var tlsHints = fetch.TLSHints{
 func (p place) explain(err error, format string, args ...any) error {
 	err = tlsHints.Explain(err)
 	hints := openHints
-	if login, _, begun := p.session.state(); !login.Empty() {
+	if login, asked := p.session.Login(); !login.Empty() {
 		hints = loginHints
-	} else if begun {
+	} else if asked {
 		hints = anonymousHints
 	}
 	return hints.Explain(err, format, args...)

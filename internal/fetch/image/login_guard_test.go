@@ -3,7 +3,6 @@
 package image
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,13 +10,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 // listener records every secret that it is sent, wherever in a request.
@@ -112,7 +111,7 @@ func TestM12LoginStaysWhereItBelongs(t *testing.T) {
 	}
 	logins := map[string]fetch.Login{
 		"Password": {Username: user, Password: password},
-		"Identity": {Username: IdentityToken, Password: identity},
+		"Identity": {Username: registryauth.IdentityToken, Password: identity},
 		"Token":    {Token: "CANARY-registry-token"},
 	}
 	for name, tc := range cases {
@@ -162,7 +161,7 @@ func TestM12TokenServerWithALoginOfItsOwn(t *testing.T) {
 	if fetch.ReasonOf(err) != fetch.Unauthorized || !strings.Contains(err.Error(), "add one for \""+tokens.host+"\"") {
 		t.Errorf("a login for the registry only: %v", err)
 	}
-	o.Keychain = Keychains(o.Keychain, one(tokens.host, fetch.Login{Username: "tokens", Password: "CANARY"}))
+	o.Keychain = registryauth.Keychains(o.Keychain, one(tokens.host, fetch.Login{Username: "tokens", Password: "CANARY"}))
 	if _, _, err := pull(t, o); err != nil {
 		t.Error(err)
 	}
@@ -186,68 +185,10 @@ func TestM12NoLoginOverPlainHTTP(t *testing.T) {
 	host, login := strings.TrimPrefix(server.URL, "https://"), fetch.Login{Username: user, Password: password}
 	_, _, err := pull(t, Options{
 		Ref: host + "/b:v1", Client: client, Limits: fetch.DefaultLimits(),
-		Keychain: Keychains(one(host, login), one(plain.host, login)),
+		Keychain: registryauth.Keychains(one(host, login), one(plain.host, login)),
 	})
 	if got := plain.secrets(); fetch.ReasonOf(err) != fetch.Refused || len(got) > 0 {
 		t.Errorf("%v; heard %q", err, got)
-	}
-}
-
-func TestSameSite(t *testing.T) {
-	cases := map[string]struct {
-		reason, a, b string
-		want         bool
-	}{
-		"Equal":     {"one host", "quay.io", "QUAY.io", true},
-		"DockerHub": {"as it is", "auth.docker.io", "index.docker.io", true},
-		"GitLab":    {"the domain itself", "gitlab.com", "registry.gitlab.com", true},
-		"Below":     {"the other way round", "auth.registry.example.co.uk", "registry.example.co.uk", true},
-		"Other":     {"two owners", "auth.docker.io", "quay.io", false},
-		"Suffix":    {"anybody can have a name there", "a.co.uk", "b.co.uk", false},
-		"Private":   {"anybody can have a name there as well", "a.github.io", "b.github.io", false},
-		"Ending":    {"only looks alike", "auth.evildocker.io", "docker.io", false},
-		"Cluster":   {"each service has another owner", "a.b.svc.cluster.local", "c.d.svc.cluster.local", false},
-		"Internal":  {"names of this network", "a.corp", "b.corp", false},
-		"Addresses": {"nothing is known of them", "10.0.0.1", "10.0.0.2", false},
-		"Address":   {"who listens on another port is not known", "10.0.0.1", "10.0.0.1", false},
-		"Empty":     {"no host", "", "docker.io", false},
-		"TopLevel":  {"no domain", "io", "docker.io", false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if sameSite(tc.a, tc.b) != tc.want || sameSite(tc.b, tc.a) != tc.want {
-				t.Errorf("%s and %s: %s", tc.a, tc.b, tc.reason)
-			}
-		})
-	}
-}
-
-// TestM12SameServer: scheme, host and port.
-func TestM12SameServer(t *testing.T) {
-	cases := map[string]struct {
-		reason, realm, registry string
-		want                    bool
-	}{
-		"Same":     {"the registry itself", "http://127.0.0.1:5000/token", "http://127.0.0.1:5000", true},
-		"Default":  {"443 is understood", "https://Registry.corp:443/token", "https://registry.corp", true},
-		"Port":     {"another server may listen there", "http://127.0.0.1:5001/token", "http://127.0.0.1:5000", false},
-		"Unnamed":  {"443 is another one", "https://registry.corp/token", "https://registry.corp:5000", false},
-		"Scheme":   {"anybody may listen to it", "http://registry.corp:443/token", "https://registry.corp", false},
-		"Host":     {"another one", "https://auth.corp/token", "https://registry.corp", false},
-		"IPv6":     {"in brackets", "https://[fd00::1]:5000/token", "https://[fd00::1]:5000", true},
-		"IPv6Port": {"as above", "https://[fd00::1]:5001/token", "https://[fd00::1]:5000", false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			realm, err := url.Parse(tc.realm)
-			registry, failed := url.Parse(tc.registry)
-			if err != nil || failed != nil {
-				t.Fatal(err, failed)
-			}
-			if sameServer(realm, registry) != tc.want {
-				t.Errorf("%s and %s: %s", tc.realm, tc.registry, tc.reason)
-			}
-		})
 	}
 }
 
@@ -310,24 +251,5 @@ func TestF14TokenServers(t *testing.T) {
 				t.Errorf("the server's wish is lost: %v", err)
 			}
 		})
-	}
-}
-
-func TestKeychains(t *testing.T) {
-	broken := KeychainFunc(func(context.Context, string, string) (fetch.Login, bool, error) {
-		return fetch.Login{}, false, fetch.Errorf(fetch.Unauthorized, "broken")
-	})
-	first, second := one("a", fetch.Login{Username: "1"}), one("b", fetch.Login{Username: "2"})
-	all := Keychains(nil, first, one("a", fetch.Login{Username: "3"}), second, broken)
-	for host, want := range map[string]string{"a": "1", "b": "2"} {
-		if login, found, err := all.Login(context.Background(), host, ""); login.Username != want || !found || err != nil {
-			t.Errorf("%s: %v %v %v", host, login, found, err)
-		}
-	}
-	if _, _, err := all.Login(context.Background(), "c", ""); err == nil {
-		t.Error("a broken keychain is passed over")
-	}
-	if _, found, err := Keychains().Login(context.Background(), "a", ""); found || err != nil {
-		t.Error("no keychain has a login")
 	}
 }

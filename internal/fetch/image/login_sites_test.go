@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 // Public names: the registry and its token server belong to one owner, the third server to another.
@@ -68,7 +69,7 @@ func publicServers(t *testing.T, handler http.HandlerFunc) *http.Client {
 // under another domain does not, over valid TLS and with every kind of login. Libraries that trust every https realm fail here.
 func TestM12LoginStaysWithItsOwner(t *testing.T) {
 	logins := map[string]fetch.Login{
-		"password": {Username: user, Password: password}, "identity token": {Username: IdentityToken, Password: identity},
+		"password": {Username: user, Password: password}, "identity token": {Username: registryauth.IdentityToken, Password: identity},
 	}
 	for kind, login := range logins {
 		for realm, want := range map[string]bool{sameOwner: true, otherOwner: false} {

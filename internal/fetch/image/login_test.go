@@ -27,6 +27,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 const (
@@ -161,8 +162,8 @@ func behindPassword(t testing.TB) *upstream {
 func (s *tokens) host() string { return strings.TrimPrefix(s.URL, "http://") }
 
 // one is a keychain with one login for one host.
-func one(host string, login fetch.Login) Keychain {
-	return KeychainFunc(func(_ context.Context, asked, _ string) (fetch.Login, bool, error) {
+func one(host string, login fetch.Login) registryauth.Keychain {
+	return registryauth.KeychainFunc(func(_ context.Context, asked, _ string) (fetch.Login, bool, error) {
 		return login, asked == host, nil
 	})
 }
@@ -180,12 +181,12 @@ func TestF16Logins(t *testing.T) {
 		"Basic":            {"the registry asks for it", "Basic", fetch.Login{Username: user, Password: password}, true},
 		"BasicWrong":       {"another password", "Basic", fetch.Login{Username: user, Password: "CANARY-old"}, false},
 		"BasicNone":        {"no login", "Basic", fetch.Login{}, false},
-		"BasicIdentity":    {"identity tokens are for token servers", "Basic", fetch.Login{Username: IdentityToken, Password: identity}, false},
+		"BasicIdentity":    {"identity tokens are for token servers", "Basic", fetch.Login{Username: registryauth.IdentityToken, Password: identity}, false},
 		"Token":            {"exchanged at the token server", "Token", fetch.Login{Username: user, Password: password}, true},
 		"TokenWrong":       {"refused at the token server", "Token", fetch.Login{Username: user, Password: "CANARY-old"}, false},
 		"TokenNone":        {"no login", "Token", fetch.Login{}, false},
-		"Identity":         {"exchanged by OAuth2", "Token", fetch.Login{Username: IdentityToken, Password: identity}, true},
-		"IdentityWrong":    {"revoked", "Token", fetch.Login{Username: IdentityToken, Password: "CANARY-old"}, false},
+		"Identity":         {"exchanged by OAuth2", "Token", fetch.Login{Username: registryauth.IdentityToken, Password: identity}, true},
+		"IdentityWrong":    {"revoked", "Token", fetch.Login{Username: registryauth.IdentityToken, Password: "CANARY-old"}, false},
 		"RegistryToken":    {"sent as it is", "Token", fetch.Login{Token: registryToken}, true},
 		"RegistryTokenOld": {"no other way", "Token", fetch.Login{Token: "CANARY-old"}, false},
 	}
@@ -193,7 +194,7 @@ func TestF16Logins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := registries[tc.registry]
 			o := options(u.host + "/org/b:v1")
-			o.Keychain = Keychains(one(u.host, tc.login), one(server.host(), tc.login))
+			o.Keychain = registryauth.Keychains(one(u.host, tc.login), one(server.host(), tc.login))
 			hint := "check the login"
 			if tc.login.Empty() {
 				hint = "add a login for this registry to the pull secret"
@@ -220,7 +221,7 @@ func TestF16Requests(t *testing.T) {
 	guarded, server := behindTokens(t)
 	o := options(guarded.host + "/org/b:v1")
 	login := fetch.Login{Username: user, Password: password}
-	o.Keychain = Keychains(one(guarded.host, login), one(server.host(), login))
+	o.Keychain = registryauth.Keychains(one(guarded.host, login), one(server.host(), login))
 	resolved, _, err := pull(t, o)
 	if err != nil {
 		t.Fatal(err)

@@ -5,23 +5,21 @@ package image
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image/answer"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 const (
 	// maxManifest bounds a manifest or index, as registries themselves do.
 	maxManifest = 4 << 20
-	// maxErrorBody bounds the explanation of a failure.
-	maxErrorBody = 64 << 10
 	// unknownSize stands for a size that was not declared.
 	unknownSize = -1
 )
@@ -32,13 +30,15 @@ type registry struct {
 	repository name.Repository
 	insecure   bool
 	client     *http.Client
-	session    session
+	session    *registryauth.Session
 }
 
 func newRegistry(repository name.Repository, o Options) *registry {
 	guarded := *o.Client
 	guarded.Transport = schemeGuard{insecure: o.Insecure, next: o.Client.Transport}
-	return &registry{repository: repository, insecure: o.Insecure, client: &guarded, session: session{keychain: o.Keychain}}
+	r := &registry{repository: repository, insecure: o.Insecure, client: &guarded}
+	r.session = registryauth.NewSession(repository, r.scheme(), r.client, o.Keychain)
+	return r
 }
 
 func (r *registry) host() string { return r.repository.RegistryStr() }
@@ -156,33 +156,12 @@ func (r *registry) get(ctx context.Context, q question) (*http.Response, error) 
 	if err != nil || response.StatusCode == http.StatusOK {
 		return response, err
 	}
-	return nil, failure(response)
+	return nil, answer.Failure(response)
 }
-
-// failure returns the error for an answer that is not a success, and closes it.
-func failure(response *http.Response) error {
-	err := fetch.StatusError(response.StatusCode, response.Header, errorCode(response.Body))
-	if closeErr := response.Body.Close(); closeErr != nil {
-		return errors.Join(err, closeErr)
-	}
-	return &statusError{code: response.StatusCode, err: err}
-}
-
-// statusError is a failure together with the code that the server gave.
-type statusError struct {
-	code int
-	err  error
-}
-
-// Error implements error.
-func (e *statusError) Error() string { return e.err.Error() }
-
-// Unwrap returns the failure.
-func (e *statusError) Unwrap() error { return e.err }
 
 // do asks, and once more with what a login gained when the registry wants one.
 func (r *registry) do(ctx context.Context, method string, q question) (*http.Response, error) {
-	authorization, err := r.authorization(ctx)
+	authorization, err := r.session.Authorization(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +170,7 @@ func (r *registry) do(ctx context.Context, method string, q question) (*http.Res
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
 	}
-	renewed, err := r.answer(ctx, response)
+	renewed, err := r.session.Answer(ctx, response)
 	if err == nil && (renewed == "" || renewed == authorization) {
 		return response, nil
 	}
@@ -224,28 +203,4 @@ func (r *registry) scheme() string {
 		return "http"
 	}
 	return "https"
-}
-
-// errorCode returns the first code of a registry's error document, "" when there is none.
-func errorCode(body io.Reader) string {
-	var answer struct {
-		Errors []struct {
-			Code string `json:"code"`
-		} `json:"errors"`
-	}
-	err := json.NewDecoder(io.LimitReader(body, maxErrorBody)).Decode(&answer)
-	if err != nil || len(answer.Errors) == 0 {
-		return ""
-	}
-	return cleanCode(answer.Errors[0].Code)
-}
-
-// codeText is what the distribution specification allows as an error code.
-var codeText = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
-
-func cleanCode(code string) string {
-	if codeText.MatchString(code) {
-		return code
-	}
-	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image/answer"
 )
 
 // maxReferrers bounds the referrers of one digest that are looked at.
@@ -115,8 +116,8 @@ func (r *registry) referrers(ctx context.Context, digest fetch.Digest, artifactT
 		}
 		return list.add(data)
 	})
-	var status *statusError
-	if strange || errors.As(err, &status) && slices.Contains(noReferrers, status.code) {
+	var status *answer.StatusError
+	if strange || errors.As(err, &status) && slices.Contains(noReferrers, status.Code) {
 		return nil, false, nil
 	}
 	return list.found, true, err

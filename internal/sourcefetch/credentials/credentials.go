@@ -16,8 +16,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/git/githubapp"
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/fetch/image/dockerconfig"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 // The keys of Secrets are the same as for Flux's sources.
@@ -159,7 +159,7 @@ func proxyOf(secret *corev1.Secret) (*url.URL, error) {
 }
 
 // DockerConfig reads a Secret with logins to registries.
-func DockerConfig(secret *corev1.Secret) (image.Keychain, error) {
+func DockerConfig(secret *corev1.Secret) (registryauth.Keychain, error) {
 	for _, key := range []string{corev1.DockerConfigJsonKey, corev1.DockerConfigKey} {
 		if data, found := secret.Data[key]; found {
 			logins, err := dockerconfig.Parse(data)

@@ -21,7 +21,7 @@ import (
 	"github.com/fluxcd/pkg/auth/gcp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 // provider is a cloud, and the hosts that are its registries. The patterns of fluxcd/pkg/auth are no guard: that of AWS
@@ -71,11 +71,11 @@ func New() *Logins {
 
 // Keychain returns the keychain with the login for one registry, a host as it stands in references. The provider is
 // aws, azure or gcp, and the host must be one of its registries.
-func (l *Logins) Keychain(provider, host string) (image.Keychain, error) {
+func (l *Logins) Keychain(provider, host string) (registryauth.Keychain, error) {
 	if err := l.check(provider, host); err != nil {
 		return nil, err
 	}
-	return image.KeychainFunc(func(ctx context.Context, asked, _ string) (fetch.Login, bool, error) {
+	return registryauth.KeychainFunc(func(ctx context.Context, asked, _ string) (fetch.Login, bool, error) {
 		if asked != host {
 			return fetch.Login{}, false, nil
 		}

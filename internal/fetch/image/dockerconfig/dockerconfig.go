@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 // Parse reads the logins of a Docker configuration: config.json, which is the key .dockerconfigjson of a
@@ -27,7 +28,7 @@ import (
 // stand for characters between two dots of the host, as in the kubelet: *.example.org is no login for a.b.example.org.
 // Unlike there, a path ends where a folder does: example.org/team is none for example.org/team-b. Of several entries
 // that match, the one with the longest path counts, then the one without wildcards. All names of Docker Hub are one.
-func Parse(data []byte) (image.Keychain, error) {
+func Parse(data []byte) (registryauth.Keychain, error) {
 	entries, err := dockerEntries(data)
 	if err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func parseLogin(raw json.RawMessage) (fetch.Login, error) {
 	case entry.RegistryToken != "":
 		login = fetch.Login{Token: entry.RegistryToken}
 	case entry.IdentityToken != "":
-		login = fetch.Login{Username: image.IdentityToken, Password: entry.IdentityToken}
+		login = fetch.Login{Username: registryauth.IdentityToken, Password: entry.IdentityToken}
 	}
 	if strings.Contains(login.Username, ":") || strings.ContainsFunc(login.Username+login.Password+login.Token, control) {
 		return fetch.Login{}, errors.New("it has a colon in the user name, or a control character")

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 )
 
 // entriesOf is a Docker configuration with entries of the users user0, user1 and so on.
@@ -88,7 +88,7 @@ func TestDockerConfigLogins(t *testing.T) {
 		"Colons":    {"belong to the password", `{"auth":"` + encoded([]byte("u:p:q")) + `"}`, fetch.Login{Username: "u", Password: "p:q"}},
 		"Plain":     {"as kubectl writes it", `{"username":"u","password":"p","email":"e"}`, fetch.Login{Username: "u", Password: "p"}},
 		"Both":      {"auth counts", `{"username":"x","password":"y","auth":"` + encoded([]byte("u:p")) + `"}`, fetch.Login{Username: "u", Password: "p"}},
-		"Identity":  {"as az acr login writes it", `{"auth":"` + encoded([]byte("00000000:")) + `","identitytoken":"t"}`, fetch.Login{Username: image.IdentityToken, Password: "t"}},
+		"Identity":  {"as az acr login writes it", `{"auth":"` + encoded([]byte("00000000:")) + `","identitytoken":"t"}`, fetch.Login{Username: registryauth.IdentityToken, Password: "t"}},
 		"Registry":  {"the narrowest", `{"identitytoken":"t","registrytoken":"r"}`, fetch.Login{Token: "r"}},
 		"Zeros":     {"what docker pads with", `{"auth":"` + encoded([]byte("u:p\x00\x00")) + `"}`, fetch.Login{Username: "u", Password: "p"}},
 		"NoSecret":  {"some registries want no password", `{"username":"u"}`, fetch.Login{Username: "u"}},

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+// Package registryauth logs in to one repository of a registry: which login goes to whom, and what is sent with a request.
+package registryauth
 
 import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync"
+
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
-// session is who asks, and what that gained so far. The login goes
+// Session is who asks one repository, and what that gained so far. Its methods may be called concurrently. The login goes
 //
 //   - as user name and password to the registry itself, when it asks for those;
 //   - as user name and password, or as identity token, to the token server that the registry names, if that is the same
@@ -25,8 +29,11 @@ import (
 // requested, even if the challenge names more.
 //
 // A bad registry gets a password all the same, by asking for it. This keeps it from those who can write a header.
-type session struct {
-	keychain Keychain
+type Session struct {
+	repository name.Repository
+	registry   url.URL
+	client     *http.Client
+	keychain   Keychain
 
 	mutex sync.Mutex
 	begun bool
@@ -34,34 +41,47 @@ type session struct {
 	value string // of the header Authorization; "" for anonymous requests
 }
 
+// NewSession returns a session with the registry of a repository, which is spoken to by a scheme, http or https. It asks nothing
+// yet. Without a keychain it stays anonymous.
+func NewSession(repository name.Repository, scheme string, client *http.Client, keychain Keychain) *Session {
+	registry := url.URL{Scheme: scheme, Host: repository.RegistryStr()}
+	return &Session{repository: repository, registry: registry, client: client, keychain: keychain}
+}
+
+// Login returns the login in use, empty for anonymous requests; false before the keychain was asked for one.
+func (s *Session) Login() (login fetch.Login, asked bool) {
+	login, _, asked = s.state()
+	return login, asked
+}
+
 // state returns what is known so far.
-func (s *session) state() (login fetch.Login, value string, begun bool) {
+func (s *Session) state() (login fetch.Login, value string, begun bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.login, s.value, s.begun
 }
 
 // begin remembers the login, and keep what it gained.
-func (s *session) begin(login fetch.Login, value string) {
+func (s *Session) begin(login fetch.Login, value string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.login, s.value, s.begun = login, value, true
 }
 
-func (s *session) keep(value string) {
+func (s *Session) keep(value string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.value = value
 }
 
-// authorization returns what to send with a request. With a login the registry is asked before the first request which
+// Authorization returns the value of the header Authorization for a request to the registry, "" for none. With a login the registry is asked before the first request which
 // authentication it demands, because some registries hide from unauthenticated clients what exists.
-func (r *registry) authorization(ctx context.Context) (string, error) {
-	_, value, begun := r.session.state()
-	if begun || r.session.keychain == nil {
+func (s *Session) Authorization(ctx context.Context) (string, error) {
+	_, value, begun := s.state()
+	if begun || s.keychain == nil {
 		return value, nil
 	}
-	login, found, err := r.session.keychain.Login(ctx, r.host(), r.repository.RepositoryStr())
+	login, found, err := s.keychain.Login(ctx, s.registry.Host, s.repository.RepositoryStr())
 	if err != nil {
 		return "", err
 	}
@@ -71,45 +91,52 @@ func (r *registry) authorization(ctx context.Context) (string, error) {
 	if login.Token != "" {
 		value = "Bearer " + login.Token
 	}
-	r.session.begin(login, value)
+	s.begin(login, value)
 	if login.Empty() || value != "" {
 		return value, nil
 	}
-	return r.introduce(ctx)
+	return s.introduce(ctx)
 }
 
 // introduce asks the registry what it wants, and returns the answer to that.
-func (r *registry) introduce(ctx context.Context) (string, error) {
-	response, err := r.send(ctx, http.MethodGet, "/v2/", question{}, "")
+func (s *Session) introduce(ctx context.Context) (string, error) {
+	target := s.registry
+	target.Path = "/v2/"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return "", err
+		return "", fetch.Errorf(fetch.Refused, "the reference makes no valid URL: %w", err)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return "", fetch.NetworkError(err)
 	}
 	value := ""
 	if response.StatusCode == http.StatusUnauthorized {
-		value, err = r.answer(ctx, response)
+		value, err = s.Answer(ctx, response)
 	}
 	return value, errors.Join(err, fetch.NetworkError(response.Body.Close()))
 }
 
-// answer answers the challenge in a response, and returns what to send from now on: "" when there is none.
-func (r *registry) answer(ctx context.Context, response *http.Response) (string, error) {
-	if from := response.Request.URL; from.Scheme != r.scheme() || from.Host != r.host() {
+// Answer answers the challenge in a response, and returns what to send from now on: "" when there is none. It does not close the
+// response.
+func (s *Session) Answer(ctx context.Context, response *http.Response) (string, error) {
+	if from := response.Request.URL; from.Scheme != s.registry.Scheme || from.Host != s.registry.Host {
 		return "", nil
 	}
-	login, _, _ := r.session.state()
+	login, _, _ := s.state()
 	asked, found := challengeOf(response.Header)
 	if !found || login.Token != "" {
 		return "", nil
 	}
 	value := basic(login)
 	if asked.scheme == "bearer" {
-		token, err := r.token(ctx, asked, login)
+		token, err := s.token(ctx, asked, login)
 		if err != nil {
 			return "", err
 		}
 		value = "Bearer " + token
 	}
-	r.session.keep(value)
+	s.keep(value)
 	return value, nil
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package image
+package registryauth
 
 import (
 	"cmp"
@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/image/answer"
 )
 
 const (
@@ -30,27 +31,27 @@ const (
 
 // token asks a token server for a token to pull from the repository (docs: Docker Registry token and OAuth2
 // authentication).
-func (r *registry) token(ctx context.Context, asked challenge, login fetch.Login) (string, error) {
+func (s *Session) token(ctx context.Context, asked challenge, login fetch.Login) (string, error) {
 	realm, err := parseRealm(asked.params["realm"])
 	if err != nil {
 		return "", err
 	}
-	token, err := r.tokenFrom(ctx, realm, asked.params["service"], login)
+	token, err := s.tokenFrom(ctx, realm, asked.params["service"], login)
 	return token, fetch.Describe(err, "asking %s for a token", fetch.Quote(realm.Host))
 }
 
-func (r *registry) tokenFrom(ctx context.Context, realm *url.URL, service string, login fetch.Login) (string, error) {
-	login, err := r.loginFor(ctx, realm, login)
+func (s *Session) tokenFrom(ctx context.Context, realm *url.URL, service string, login fetch.Login) (string, error) {
+	login, err := s.loginFor(ctx, realm, login)
 	if err != nil {
 		return "", err
 	}
 	request, err := tokenRequest(ctx, realm, url.Values{
-		"service": {service}, "scope": {r.repository.Scope(transport.PullScope)},
+		"service": {service}, "scope": {s.repository.Scope(transport.PullScope)},
 	}, login)
 	if err != nil {
 		return "", fetch.Errorf(fetch.Unauthorized, "the address makes no valid request")
 	}
-	response, err := fetch.NotRedirected(r.client).Do(request)
+	response, err := fetch.NotRedirected(s.client).Do(request)
 	if err != nil {
 		return "", fetch.NetworkError(err)
 	}
@@ -65,16 +66,16 @@ func (r *registry) tokenFrom(ctx context.Context, realm *url.URL, service string
 }
 
 // loginFor returns the login for a token server: see session.
-func (r *registry) loginFor(ctx context.Context, realm *url.URL, login fetch.Login) (fetch.Login, error) {
-	if login.Empty() || sameServer(realm, &url.URL{Scheme: r.scheme(), Host: r.host()}) || sameSite(realm.Hostname(), hostname(r.host())) {
+func (s *Session) loginFor(ctx context.Context, realm *url.URL, login fetch.Login) (fetch.Login, error) {
+	if login.Empty() || sameServer(realm, &s.registry) || sameSite(realm.Hostname(), s.registry.Hostname()) {
 		return login, nil
 	}
-	other, found, err := r.session.keychain.Login(ctx, realm.Host, "")
+	other, found, err := s.keychain.Login(ctx, realm.Host, "")
 	if err != nil || found {
 		return other, err
 	}
 	return fetch.Login{}, fetch.Errorf(fetch.Unauthorized, "the login for %s is not sent to another server: "+
-		"add one for %s to the pull secret", r.host(), fetch.Quote(realm.Host))
+		"add one for %s to the pull secret", s.registry.Host, fetch.Quote(realm.Host))
 }
 
 // sameServer tells whether two addresses have the same scheme, host and port.
@@ -99,8 +100,6 @@ func sameSite(a, b string) bool {
 	domain, err := publicsuffix.EffectiveTLDPlusOne(a)
 	return err == nil && (b == domain || strings.HasSuffix(b, "."+domain))
 }
-
-func hostname(host string) string { return (&url.URL{Host: host}).Hostname() }
 
 // parseRealm reads the address of a token server.
 func parseRealm(text string) (*url.URL, error) {
@@ -140,7 +139,7 @@ func tokenRequest(ctx context.Context, realm *url.URL, form url.Values, login fe
 }
 
 func tokenFailure(response *http.Response, login fetch.Login) error {
-	err := failure(response)
+	err := answer.Failure(response)
 	switch code := response.StatusCode; {
 	case code >= 300 && code < 400:
 		return fetch.Errorf(fetch.Refused, "the token server redirects, which is refused")

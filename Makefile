@@ -111,9 +111,22 @@ test-race: cluster ## Run libraries and controllers under the race detector (nee
 	@command -v gcc >/dev/null || { echo 'make test-race: the race detector needs gcc; install it' >&2; exit 1; }
 	@{ CGO_ENABLED=1 $(TEST) -race $(RACE_PKG) || echo '{"Action":"go-test-failed"}'; } | go run ./tests/tally
 
+# What `make bench` measures, and how often: five times are the fewest from which a change can be told from noise.
+BENCH     ?= .
+COUNT     ?= 5
+BENCH_PKG ?= $(PKG)
+# Where figures are kept, a folder for each class of machine.
+BENCH_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/satchel/bench
+BENCHMARK := go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -p 1 -timeout 180m
+REGRESS   := go run ./tests/regress -dir '$(BENCH_DIR)' -commit '$(VERSION)'
+
 .PHONY: bench
-bench: cluster ## Run the benchmarks of all packages.
-	go test -run '^$$' -bench . -benchmem -p 1 -timeout 60m $(PKG)
+bench: cluster ## Run the benchmarks and compare their figures with the baseline of this class of machine; narrow it with BENCH and BENCH_PKG.
+	@$(BENCHMARK) $(BENCH_PKG) | $(REGRESS)
+
+.PHONY: bench-baseline
+bench-baseline: cluster ## Run the benchmarks and make their figures the baseline of this class of machine.
+	@$(BENCHMARK) $(BENCH_PKG) | $(REGRESS) -accept
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s).

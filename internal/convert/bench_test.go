@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
 
 // loadCorpus holds the real bundles in memory, so that the disk is not measured.
@@ -57,6 +58,7 @@ func BenchmarkConvertCorpus(b *testing.B) {
 	b.Run("convert", func(b *testing.B) {
 		b.SetBytes(size)
 		b.ReportAllocs()
+		measure.CPU(b)
 		for b.Loop() {
 			for name, bundle := range bundles {
 				if _, err := convert.Convert(bundle, bundleOptions(modes[name])); err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
 
 // largeFleet are clusters in 20 waves, of which the first are complete, on r1, moving to r2.
@@ -92,6 +93,7 @@ func TestDecisionIsCheap(t *testing.T) {
 
 func BenchmarkDecide(b *testing.B) {
 	in := largeFleet(b, 5000)
+	measure.CPU(b)
 	for b.Loop() {
 		Decide(in)
 	}

@@ -22,7 +22,7 @@ type goMod struct {
 type requirement struct{ Path, Version string }
 
 func TestDependencyFloors(t *testing.T) {
-	for _, file := range []string{"go.mod", "tests/cluster/go.mod", "tests/flux/controllers/go.mod", "tools/go.mod"} {
+	for _, file := range []string{"go.mod", "tests/cluster/go.mod", "tests/kustomizer/module/go.mod", "tools/go.mod"} {
 		var mod goMod
 		if err := json.Unmarshal(run(t, "go", "mod", "edit", "-json", file), &mod); err != nil {
 			t.Fatalf("reading %s: %v", file, err)

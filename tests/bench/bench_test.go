@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,7 @@ type row struct {
 	peak     float64 // of the controller's memory, in MiB
 }
 
+// printTable logs the rows, a line each: the package testing cuts what a benchmark logs after ten lines.
 func printTable(t testing.TB, title string, rows []row) {
 	t.Helper()
 	var text strings.Builder
@@ -46,10 +48,12 @@ func printTable(t testing.TB, title string, rows []row) {
 		if r.peak > 0 {
 			fmt.Fprintf(&text, "   %7.2f CPU s   %4.0f MiB", r.cpu, r.peak)
 		}
-		text.WriteByte('\n')
+		separator := "   "
 		for _, verb := range slices.Sorted(maps.Keys(r.requests.byVerb)) {
-			fmt.Fprintf(&text, "      %6d  %s\n", r.requests.byVerb[verb], verb)
+			fmt.Fprintf(&text, "%s%d %s", separator, r.requests.byVerb[verb], verb)
+			separator = "; "
 		}
+		text.WriteByte('\n')
 	}
 	t.Log(text.String())
 }
@@ -229,12 +233,20 @@ func TestHundredConfigMaps(t *testing.T) {
 	checkCosts(t, 100, measured)
 }
 
+// sizes are the sizes that a benchmark measures: the first one, and all of them with SATCHEL_FULL=1.
+func sizes(all ...int) []int {
+	if os.Getenv("SATCHEL_FULL") == "" {
+		return all[:1]
+	}
+	return all
+}
+
 // BenchmarkConfigMaps is one deployment of 1,000, 10,000 and 20,000 ConfigMaps, and how the
 // time for one object grows with their number.
 func BenchmarkConfigMaps(b *testing.B) {
 	r := newRig(b)
 	first := 0.0
-	for _, n := range []int{1000, 10000, 20000} {
+	for _, n := range sizes(1000, 10000, 20000) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for range b.N {
 				m := measureOne(b, r, n)
@@ -247,7 +259,12 @@ func BenchmarkConfigMaps(b *testing.B) {
 				b.ReportMetric(ratio, "x-bare")
 				b.ReportMetric(ratio/first, "growth")
 				b.ReportMetric(m.rest.took.Seconds(), "s-again")
+				b.ReportMetric(m.install.cpu, "cpu-s-install")
 				b.ReportMetric(m.rest.cpu, "cpu-s-again")
+				b.ReportMetric(m.upgrade.cpu, "cpu-s-change")
+				b.ReportMetric(float64(m.install.requests.all()), "requests-install")
+				b.ReportMetric(float64(m.rest.requests.all()), "requests-again")
+				b.ReportMetric(float64(m.upgrade.requests.all()), "requests-change")
 				b.ReportMetric(m.install.peak, "MiB-install")
 			}
 		})
@@ -279,7 +296,7 @@ spec:
 // Ready, beside a bare loop until all Deployments are Available (S1).
 func BenchmarkDeployments(b *testing.B) {
 	r := newRig(b)
-	for _, count := range []int{100, 1000} {
+	for _, count := range sizes(100, 1000) {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			for range b.N {
 				bare := row{what: "bare loop, until all are Available", took: bareServices(b, r, count)}
@@ -289,6 +306,8 @@ func BenchmarkDeployments(b *testing.B) {
 					b.Errorf("took %s, want at most 2.5 times the bare loop's %s, and never six times that", install.took, bare.took)
 				}
 				b.ReportMetric(install.took.Seconds()/bare.took.Seconds(), "x-bare")
+				b.ReportMetric(1000*install.cpu/float64(count), "cpu-ms/deployment")
+				b.ReportMetric(float64(install.requests.all())/float64(count), "requests/deployment")
 				b.ReportMetric(install.peak, "MiB-install")
 			}
 		})

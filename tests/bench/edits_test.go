@@ -24,7 +24,7 @@ const edits = 50
 // ConfigMaps: it should not depend on their number.
 func BenchmarkEdits(b *testing.B) {
 	r := newRig(b)
-	for _, n := range []int{1000, 10000} {
+	for _, n := range sizes(1000, 10000) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for range b.N {
 				measured := measureEdits(b, r, n, edits)

@@ -37,7 +37,7 @@ import (
 )
 
 // controllerUser is who the controller is to the API server.
-const controllerUser = "system:serviceaccount:" + installation.Namespace + ":" + deployment.FieldManager
+const ownUser = "system:serviceaccount:" + installation.Namespace + ":" + deployment.FieldManager
 
 // patience bounds every wait.
 const patience = 15 * time.Minute
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// rig is a control plane with the deployment controller and an artifact server.
+// rig is a control plane with a controller, the deployment controller unless a benchmark says otherwise, and an artifact server.
 type rig struct {
 	cp    *controlplane.ControlPlane
 	admin client.Client
@@ -64,6 +64,7 @@ type rig struct {
 	watcher client.WithWatch
 	*installation.Deployments
 	controller *exec.Cmd
+	user       string // as which the controller authenticates
 }
 
 var shared struct {
@@ -108,7 +109,7 @@ func start(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	shared.rig = rig{cp: cp, admin: admin, watcher: watcher, Deployments: published}
+	shared.rig = rig{cp: cp, admin: admin, watcher: watcher, Deployments: published, user: ownUser}
 	return shared.rig.run(ctx, unlimited, dir, artifacts)
 }
 
@@ -125,11 +126,7 @@ func (r *rig) run(ctx context.Context, admin *rest.Config, dir, artifacts string
 	if err != nil {
 		return err
 	}
-	file := clientcmdapi.NewConfig()
-	file.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
-	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
-	file.Contexts["x"], file.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
-	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
+	if err := writeKubeconfig(config, kubeconfig); err != nil {
 		return err
 	}
 	r.controller = exec.Command(program, append([]string{
@@ -140,6 +137,15 @@ func (r *rig) run(ctx context.Context, admin *rest.Config, dir, artifacts string
 	r.controller.Stderr = os.Stderr
 	r.controller.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	return r.controller.Start()
+}
+
+// writeKubeconfig writes a kubeconfig for a user with a token.
+func writeKubeconfig(config *rest.Config, name string) error {
+	file := clientcmdapi.NewConfig()
+	file.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
+	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	file.Contexts["x"], file.CurrentContext = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}, "x"
+	return clientcmd.WriteToFile(*file, name)
 }
 
 // cpu is the CPU time of the controller and its worker processes so far, in seconds. The kernel counts in hundredths.
@@ -278,7 +284,7 @@ func (r *rig) requests(t testing.TB, since controlplane.AuditMark) requests {
 	}
 	counted := requests{byVerb: map[string]int{}}
 	for _, e := range events {
-		if e.User != controllerUser || e.Resource == "leases" || e.Verb == "watch" {
+		if e.User != r.user || e.Resource == "leases" || e.Verb == "watch" {
 			continue
 		}
 		who := "own"

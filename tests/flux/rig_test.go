@@ -6,9 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -22,14 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
+	"github.com/satchel-dev/satchel/tests/kustomizer"
 )
-
-// controllerModule is the module of Flux's controller.
-const controllerModule = "github.com/fluxcd/kustomize-controller"
 
 // cluster is a control plane with Satchel's deployment controller and Flux's kustomize-controller.
 type cluster struct {
@@ -45,7 +40,10 @@ func newCluster(t *testing.T) cluster {
 		t.Skip("building Flux's controller takes minutes and is for the release suite: SATCHEL_FULL=1")
 	}
 	ctrl.SetLogger(logr.Discard())
-	binary := goCommand(t, "tool", "-n", "kustomize-controller")
+	flux, err := kustomizer.Build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -54,11 +52,7 @@ func newCluster(t *testing.T) cluster {
 	if err := installation.Install(t.Context(), cp.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
-	if err := installation.InstallFluxKinds(t.Context(), cp.RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
-	crds := filepath.Join(goCommand(t, "list", "-m", "-f", "{{.Dir}}", controllerModule), "config", "crd", "bases")
-	if _, err := envtest.InstallCRDs(cp.RESTConfig(), envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true}); err != nil {
+	if err := flux.InstallKinds(t.Context(), cp.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
 	c := cluster{t: t, namespace: "platform"}
@@ -68,41 +62,22 @@ func newCluster(t *testing.T) cluster {
 	if c.published, err = installation.StartDeployments(t.Context(), cp.RESTConfig(), t.TempDir(), 4); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{c.namespace, "flux-system"} {
+	for _, name := range []string{c.namespace, kustomizer.Namespace} {
 		c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	startFlux(t, cp, binary)
+	startFlux(t, cp, flux)
 	return c
 }
 
-// goCommand runs the go command in the module of Flux's controller and returns what it prints.
-func goCommand(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = "controllers"
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go %s: %v", strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // startFlux runs kustomize-controller until the test ends. Its log is printed where the test failed.
-func startFlux(t *testing.T, cp *controlplane.ControlPlane, binary string) {
+func startFlux(t *testing.T, cp *controlplane.ControlPlane, flux kustomizer.Controller) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "kustomize-controller.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0",
-		"--feature-gates=ExternalArtifact=true", "--requeue-dependency=1s", "--interval-jitter-percentage=0")
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+cp.KubeconfigPath(), "RUNTIME_NAMESPACE=flux-system")
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Start(); err != nil {
+	cmd, err := flux.Start(t.Context(), cp.KubeconfigPath(), log)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -77,4 +78,34 @@ func PeakKiB(pid string) (int, error) {
 		}
 	}
 	return 0, errors.New("no VmHWM")
+}
+
+// CPU reports, at the end of a benchmark, the CPU time of this process and its ended children for one operation, as cpu-ns/op.
+// Call it right before the loop.
+func CPU(b *testing.B) {
+	b.Helper()
+	before, err := CPUTime()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		after, err := CPUTime()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64((after-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
+	})
+}
+
+// CPUTime is the CPU time that this process and its ended children have used, in user and kernel mode.
+func CPUTime() (time.Duration, error) {
+	total := time.Duration(0)
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var used syscall.Rusage
+		if err := syscall.Getrusage(who, &used); err != nil {
+			return 0, fmt.Errorf("reading the CPU time: %w", err)
+		}
+		total += time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	}
+	return total, nil
 }

@@ -58,8 +58,8 @@ func (r *rig) serves(t *testing.T, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(list.APIResources, func(resource metav1.APIResource) bool { return resource.Kind == kind.Kind })
 }
 
-// provide creates the CRD of a kind, with fields of any name, as its provider would. It stays for the operators that follow;
-// those that bring it themselves, argocd-operator and prometheus, come before them in the corpus.
+// provide creates the CRD of a kind, with fields of any name, as its provider would. It stays for the operators that follow,
+// until forgetProvided; those that bring it themselves, argocd-operator and prometheus, come before them in the corpus.
 func (r *rig) provide(t *testing.T, kind schema.GroupVersionKind) {
 	t.Helper()
 	singular := strings.ToLower(kind.Kind)
@@ -76,4 +76,16 @@ func (r *rig) provide(t *testing.T, kind schema.GroupVersionKind) {
 		t.Fatal(err)
 	}
 	r.eventually(t, t.Context(), kind.String()+" is served", func(context.Context) (bool, string) { return r.serves(t, kind), "not yet" })
+	definition := &unstructured.Unstructured{}
+	definition.SetAPIVersion("apiextensions.k8s.io/v1")
+	definition.SetKind(crdKind)
+	definition.SetName(crd.Name)
+	r.provided = append(r.provided, definition)
+}
+
+// forgetProvided deletes the CRDs of provide, which bundles of later tests bring themselves.
+func (r *rig) forgetProvided(t *testing.T) {
+	t.Helper()
+	r.forget(t, r.provided)
+	r.provided = nil
 }

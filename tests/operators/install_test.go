@@ -30,6 +30,7 @@ func TestPublishedOperators(t *testing.T) {
 	for _, b := range bundles {
 		t.Run(b.name, func(t *testing.T) { r.install(t, b) })
 	}
+	r.forgetProvided(t)
 }
 
 func (r *rig) install(t *testing.T, b bundle) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -43,6 +44,7 @@ type rig struct {
 	cp        *controlplane.ControlPlane
 	admin     client.Client
 	discovery discovery.DiscoveryInterface
+	provided  []*unstructured.Unstructured // CRDs of others that the cluster got for the bundles
 }
 
 var shared struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/convert/helm"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
 
 // fiveHundred is a chart of five hundred objects, with what charts usually do for each.
@@ -70,6 +71,7 @@ func BenchmarkRender(b *testing.B) {
 	b.Run("satchel", func(b *testing.B) {
 		b.ReportAllocs()
 		peak := watchHeap(b)
+		measure.CPU(b)
 		for b.Loop() {
 			made, problems := helm.Convert(files, "", "ns", helm.Options{ReleaseName: "demo"}, manifest.Limits{})
 			if len(problems) > 0 || len(made.Manifests) != 500 {

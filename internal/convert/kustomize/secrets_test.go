@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/convert/kustomize"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/tests/measure"
 )
 
 // manyMaps is a kustomization of so many ConfigMaps with a prefix.
@@ -79,6 +80,7 @@ func BenchmarkBuild(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/satchel", n), func(b *testing.B) {
 			b.ReportAllocs()
 			peak := watchHeap(b)
+			measure.CPU(b)
 			for b.Loop() {
 				if _, problems := kustomize.Convert(files, ".", manifest.Limits{}); len(problems) > 0 {
 					b.Fatal(problems)

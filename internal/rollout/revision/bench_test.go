@@ -2,7 +2,11 @@
 
 package revision
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/satchel-dev/satchel/tests/measure"
+)
 
 // BenchmarkRender renders the BundleDeployment of a cluster, with its hash.
 func BenchmarkRender(b *testing.B) {
@@ -11,6 +15,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Fatal(err)
 	}
 	cluster := canary()
+	measure.CPU(b)
 	for b.Loop() {
 		child, err := renderer.Render(cluster)
 		if err != nil {

@@ -1,4 +1,4 @@
-module github.com/satchel-dev/satchel/tests/flux/controllers
+module github.com/satchel-dev/satchel/tests/kustomizer/module
 
 go 1.26.3
 

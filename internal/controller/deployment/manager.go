@@ -149,6 +149,7 @@ type Reconciler struct {
 	inventories    inventory.Recent // the large ones that were read or written last
 	recent         snapshot.Recent  // the snapshots from which drift was corrected last
 	waker          *trigger.Waker
+	flux           *trigger.FluxWatches
 
 	resolve resolve.Stage
 	render  render.Stage
@@ -168,7 +169,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	}
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	r := &Reconciler{
-		Deps: deps, migrations: &storageversion.Migrations{Now: deps.Now}, waker: &trigger.Waker{},
+		Deps: deps, migrations: &storageversion.Migrations{Now: deps.Now}, waker: &trigger.Waker{}, flux: trigger.NewFluxWatches(),
 		writer:      pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
 		localTurns:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		remoteTurns: pipeline.NewTurns(pipeline.TurnShare(deps.Remotely, deps.Remotely)).Within(deps.Remotely),
@@ -231,7 +232,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 			return err
 		}
 	}
-	return mgr.Add(&trigger.FluxWatches{Mapper: changes, Controller: running, Cache: mgr.GetCache(), RESTMapper: mgr.GetRESTMapper()})
+	r.flux.Mapper, r.flux.Controller, r.flux.Cache, r.flux.RESTMapper = changes, running, mgr.GetCache(), mgr.GetRESTMapper()
+	return mgr.Add(r.flux)
 }
 
 // Reconcile brings one deployment up to date, or removes what it installed.
@@ -246,6 +248,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !r.Shard.Owns(object) {
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance reconciles it
 	}
+	r.flux.Want(object)
 	if pause := r.demandPause(object); pause > 0 {
 		r.localTurns.Drop(request.NamespacedName) // a promised turn is for others meanwhile
 		r.remoteTurns.Drop(request.NamespacedName)

@@ -4,6 +4,7 @@ package timeline
 
 import (
 	"testing"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +17,15 @@ import (
 // Look runs one look of the guard, as at its interval.
 func (g *Guard) Look(t *testing.T, config *rest.Config) {
 	t.Helper()
+	g.Reads(t, config)
+	if err := g.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Reads has the guard read by a client, and as often as every millisecond after a disturbance.
+func (g *Guard) Reads(t *testing.T, config *rest.Config) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -26,8 +36,5 @@ func (g *Guard) Look(t *testing.T, config *rest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.reader = reader
-	if err := g.look(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	g.reader, g.every = reader, time.Millisecond
 }

@@ -3,6 +3,9 @@
 // Package timeline detects that the API server's storage went back in time, as when etcd is
 // restored from a backup, and makes clients list everything again: a watch would be silent
 // until the resource versions of the storage have caught up with the known ones.
+//
+// At rest it costs no request: the storage cannot be replaced without ending the watches of the API server, so that the revision
+// is read only after a watch ended early or a request failed (ADR 51).
 package timeline
 
 import (
@@ -27,9 +30,13 @@ import (
 )
 
 const (
-	// lookEvery is the interval of reading the current revision of the storage, by one LIST of
+	// lookEvery is the interval of reading the current revision of the storage after a disturbance, by one LIST of
 	// the metadata of at most one object.
 	lookEvery = 2 * time.Second
+	// lookFor is how long it is read again and again after a disturbance: other API servers may follow.
+	lookFor = time.Minute
+	// lookAnyway is the interval without any disturbance, for proxies that keep watches open although the API server is gone.
+	lookAnyway = 15 * time.Minute
 	// longestLook bounds one of these requests.
 	longestLook = 10 * time.Second
 	// unsettled is how long caches are bypassed after the storage went back in time: they have
@@ -39,8 +46,10 @@ const (
 
 // Guard watches the revision of the storage. A nil one never detects anything.
 type Guard struct {
-	reader client.Reader
-	now    func() time.Time
+	reader    client.Reader
+	now       func() time.Time
+	every     time.Duration // lookEvery; tests look sooner
+	disturbed chan struct{} // signals that a watch ended early, or a request failed
 
 	mu      sync.Mutex
 	highest uint64
@@ -54,7 +63,7 @@ type Guard struct {
 
 // New returns a guard with the clock now.
 func New(now func() time.Time) *Guard {
-	return &Guard{now: now, open: map[*stream]struct{}{}}
+	return &Guard{now: now, every: lookEvery, disturbed: make(chan struct{}, 1), open: map[*stream]struct{}{}}
 }
 
 // OnRewind adds a function that is called after the storage went back in time: it should drop
@@ -82,19 +91,52 @@ func (g *Guard) Unsettled() bool {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: caches run without leading.
 func (g *Guard) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable.
+// Start implements manager.Runnable. It looks at the revision at first and after each disturbance, until lookFor has passed since the last
+// one and a look has succeeded.
 func (g *Guard) Start(ctx context.Context) error {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(g.every)
 	defer ticker.Stop()
+	until := g.now()
 	for {
-		if err := g.look(ctx); err != nil {
+		err := g.look(ctx)
+		if err != nil {
 			ctrl.Log.V(1).Info("cannot read the revision of the storage", "error", err.Error())
+		}
+		if err == nil && !g.now().Before(until) {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(lookAnyway):
+			case <-g.disturbed:
+				until = g.now().Add(lookFor)
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-ticker.C: // disturbances meanwhile do not lead to more looks
 		}
+		if g.wasDisturbed() {
+			until = g.now().Add(lookFor)
+		}
+	}
+}
+
+// disturb has the revision read now, and for some time.
+func (g *Guard) disturb() {
+	select {
+	case g.disturbed <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// wasDisturbed tells whether there was a disturbance since it was last asked.
+func (g *Guard) wasDisturbed() bool {
+	select {
+	case <-g.disturbed:
+		return true
+	default:
+		return false
 	}
 }
 

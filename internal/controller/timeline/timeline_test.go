@@ -10,9 +10,11 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -22,6 +24,63 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 )
+
+// looks counts the requests that only a guard makes.
+type looks struct {
+	http.Handler
+	count atomic.Int64
+}
+
+func (l *looks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("limit") == "1" {
+		l.count.Add(1)
+	}
+	l.Handler.ServeHTTP(w, r)
+}
+
+// F36: at rest the guard reads nothing. When watches end early it looks until it knows what happened, and for a while longer.
+func TestF36NothingIsReadAtRest(t *testing.T) {
+	server := &storage{}
+	server.is(1000, "new")
+	counted := &looks{Handler: server}
+	listener := httptest.NewServer(counted)
+	t.Cleanup(listener.Close)
+	guard := timeline.New(time.Now)
+	config := &rest.Config{Host: listener.URL}
+	guard.Wrap(config)
+	guard.Reads(t, config)
+	rewound := make(chan struct{}, 1)
+	guard.OnRewind(func() { rewound <- struct{}{} })
+	go func() { _ = guard.Start(t.Context()) }()
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := objects.Resource(v1alpha1.GroupVersion.WithResource("bundlesources"))
+	timeout := int64(600)
+	watching, err := resource.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "900", TimeoutSeconds: &timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first look", func() bool { return counted.count.Load() > 0 })
+	abandoned, err := resource.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "900", TimeoutSeconds: &timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	abandoned.Stop() // by the client: no disturbance
+	time.Sleep(100 * time.Millisecond)
+	if n := counted.count.Load(); n != 1 {
+		t.Errorf("%d looks at rest, in a hundred intervals, want the first one only", n)
+	}
+	server.is(500, "old") // and the watch ends
+	select {
+	case <-rewound:
+	case <-time.After(time.Minute):
+		t.Error("the restored storage was not noticed")
+	}
+	for range watching.ResultChan() { //nolint:revive // until it has ended
+	}
+}
 
 // storage is an API server with one source that can go back in time. Like the real one, it sends
 // nothing on a watch from a future revision, and fails a list.

@@ -3,6 +3,7 @@
 package timeline
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -40,6 +43,9 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	epoch := t.guard.epoch()
 	limited := query.Get("limit") == "1" // the request of look, which does not list the collection
 	response, err := t.next.RoundTrip(request)
+	if err != nil && request.Context().Err() == nil && !limited {
+		t.guard.disturb()
+	}
 	if err != nil || response.StatusCode != http.StatusOK {
 		return response, err
 	}
@@ -47,7 +53,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.guard.listed(collection, epoch)
 	}
 	if watches {
-		response.Body = t.guard.follow(response.Body, epoch)
+		response.Body = t.guard.follow(request.Context(), response.Body, epoch, timeoutOf(query))
 	}
 	return response, nil
 }
@@ -81,10 +87,20 @@ func (g *Guard) listed(collection string, epoch int) {
 	}
 }
 
+// timeoutOf is how long the API server keeps a watch open; 0 if the client does not say so.
+func timeoutOf(query url.Values) time.Duration {
+	seconds, err := strconv.Atoi(query.Get("timeoutSeconds"))
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
 // follow ends a watch when the storage goes back in time; at once if that happened since
 // the watch was requested.
-func (g *Guard) follow(body io.ReadCloser, epoch int) io.ReadCloser {
-	s := &stream{ReadCloser: body, guard: g}
+func (g *Guard) follow(ctx context.Context, body io.ReadCloser, epoch int, timeout time.Duration) io.ReadCloser {
+	s := &stream{ReadCloser: body, guard: g, expected: g.now().Add(timeout - early)}
+	s.canceled = func() bool { return s.ended.Load() || ctx.Err() != nil }
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.rewinds != epoch {
@@ -95,12 +111,27 @@ func (g *Guard) follow(body io.ReadCloser, epoch int) io.ReadCloser {
 	return s
 }
 
+// early is how much before its timeout a watch may end and still count as timed out.
+const early = 5 * time.Second
+
 // stream is the answer to a watch.
 type stream struct {
 	io.ReadCloser
-	guard *Guard
-	once  sync.Once
-	err   error
+	guard    *Guard
+	expected time.Time   // when the API server ends the watch by itself
+	ended    atomic.Bool // by us, or by the client
+	canceled func() bool // tells that no client waits for it any more
+	once     sync.Once
+	err      error
+}
+
+// Read implements io.Reader. A watch that ends early is a disturbance.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && !s.canceled() && s.guard.now().Before(s.expected) {
+		s.guard.disturb()
+	}
+	return n, err
 }
 
 // Close implements io.Closer.
@@ -113,7 +144,10 @@ func (s *stream) Close() error {
 }
 
 // end closes the stream, which ends the watch for its reader.
-func (s *stream) end() { s.once.Do(func() { s.err = s.ReadCloser.Close() }) }
+func (s *stream) end() {
+	s.ended.Store(true)
+	s.once.Do(func() { s.err = s.ReadCloser.Close() })
+}
 
 // expired is the API server's answer for a compacted resource version.
 func expired(request *http.Request) *http.Response {

@@ -4,6 +4,9 @@ package trigger
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -25,39 +28,81 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 )
 
-// FluxWatches watches Flux sources once the cluster serves them, which may be long
-// after this controller started, or never.
+// FluxWatches watches the kinds of Flux sources that deployments refer to, once the cluster serves them, which may be long
+// after this controller started. While no deployment refers to one, it asks for nothing.
 type FluxWatches struct {
 	Mapper
 	Controller controller.Controller
 	Cache      cache.Cache
 	RESTMapper apimeta.RESTMapper
+
+	mu      sync.Mutex
+	wanted  map[string]bool // kinds that a deployment refers to, and that are not watched
+	watched map[string]bool
+	more    chan struct{} // signals that wanted grew
+}
+
+// NewFluxWatches returns watches of nothing.
+func NewFluxWatches() *FluxWatches {
+	return &FluxWatches{wanted: map[string]bool{}, watched: map[string]bool{}, more: make(chan struct{}, 1)}
 }
 
 // lookForFlux is the interval of checks for kinds that are not served yet.
 const lookForFlux = 30 * time.Second
 
+// Want has the kind of the source of a deployment watched, if it is one of Flux.
+func (w *FluxWatches) Want(d *v1alpha1.BundleDeployment) {
+	ref := d.Spec.SourceRef
+	if ref == nil || resolve.FluxKinds[ref.Kind] == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watched[ref.Kind] || w.wanted[ref.Kind] {
+		return
+	}
+	w.wanted[ref.Kind] = true
+	select {
+	case w.more <- struct{}{}:
+	default: // it is signaled already
+	}
+}
+
 // Start implements manager.Runnable.
 func (w *FluxWatches) Start(ctx context.Context) error {
-	missing := map[string]bool{}
-	for kind := range resolve.FluxKinds {
-		missing[kind] = true
-	}
 	ticker := time.NewTicker(lookForFlux)
 	defer ticker.Stop()
-	for len(missing) > 0 {
-		for kind := range missing {
-			if w.watch(ctx, kind) {
-				delete(missing, kind)
-			}
+	for {
+		again := ticker.C
+		if !w.watchWanted(ctx) {
+			again = nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-w.more:
+		case <-again:
 		}
 	}
-	return nil
+}
+
+// watchWanted watches the wanted kinds that are served, and tells whether there are others.
+func (w *FluxWatches) watchWanted(ctx context.Context) bool {
+	w.mu.Lock()
+	wanted := slices.Collect(maps.Keys(w.wanted))
+	w.mu.Unlock()
+	for _, kind := range wanted {
+		if !w.watch(ctx, kind) {
+			continue
+		}
+		w.mu.Lock()
+		delete(w.wanted, kind)
+		w.watched[kind] = true
+		w.mu.Unlock()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.wanted) > 0
 }
 
 // watch starts to watch a kind, and tells whether the cluster serves it.

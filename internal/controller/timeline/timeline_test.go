@@ -16,6 +16,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
@@ -58,10 +59,14 @@ func TestF36NothingIsReadAtRest(t *testing.T) {
 	}
 	resource := objects.Resource(v1alpha1.GroupVersion.WithResource("bundlesources"))
 	timeout := int64(600)
-	watching, err := resource.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "900", TimeoutSeconds: &timeout})
-	if err != nil {
-		t.Fatal(err)
+	follow := func(revision string) <-chan watch.Event {
+		watching, err := resource.Watch(t.Context(), metav1.ListOptions{ResourceVersion: revision, TimeoutSeconds: &timeout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return watching.ResultChan()
 	}
+	events := follow("900")
 	eventually(t, "the first look", func() bool { return counted.count.Load() > 0 })
 	abandoned, err := resource.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "900", TimeoutSeconds: &timeout})
 	if err != nil {
@@ -72,13 +77,18 @@ func TestF36NothingIsReadAtRest(t *testing.T) {
 	if n := counted.count.Load(); n != 1 {
 		t.Errorf("%d looks at rest, in a hundred intervals, want the first one only", n)
 	}
-	server.is(500, "old") // and the watch ends
+	server.is(1500, "newer") // unnoticed, but the watch ends
+	for range events {       //nolint:revive // until it has ended
+	}
+	eventually(t, "looks after the watch ended", func() bool { return counted.count.Load() > 2 })
+	events = follow("2000") // from what an event had brought
+	server.is(1700, "old")  // later than all that was read
 	select {
 	case <-rewound:
 	case <-time.After(time.Minute):
 		t.Error("the restored storage was not noticed")
 	}
-	for range watching.ResultChan() { //nolint:revive // until it has ended
+	for range events { //nolint:revive // until it has ended
 	}
 }
 

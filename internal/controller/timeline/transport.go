@@ -15,6 +15,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 // transport ends watches from before the storage went back in time. A request that continues
@@ -34,7 +36,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	watches := query.Get("watch") == "true" || query.Get("watch") == "1"
 	collection, from := nameOf(request, query), query.Get("resourceVersion")
 	continues := from != "" && from != "0"
-	if continues && t.guard.expired(collection) {
+	if continues && t.guard.expired(collection, knownRevision(request, from)) {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
@@ -64,11 +66,26 @@ func nameOf(request *http.Request, query url.Values) string {
 	return strings.Join([]string{request.URL.Host, request.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector"), request.Header.Get("Impersonate-User")}, "\n")
 }
 
-// expired tells that a collection was not listed since the storage went back in time.
-func (g *Guard) expired(collection string) bool {
+// knownRevision is the revision of the storage that a client of our own kinds knows and continues from; 0 for other kinds, which
+// may have a storage of their own.
+func knownRevision(request *http.Request, from string) uint64 {
+	revision, err := strconv.ParseUint(from, 10, 64)
+	if err != nil || !strings.HasPrefix(request.URL.Path, "/apis/"+v1alpha1.GroupVersion.Group+"/") {
+		return 0
+	}
+	return revision
+}
+
+// expired tells that a collection was not listed since the storage went back in time. Otherwise the storage had at least the known
+// revision.
+func (g *Guard) expired(collection string, known uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.again != nil && !g.again[collection]
+	if g.again != nil && !g.again[collection] {
+		return true
+	}
+	g.highest = max(g.highest, known)
+	return false
 }
 
 // epoch counts how often the storage went back in time.

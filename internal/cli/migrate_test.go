@@ -3,17 +3,24 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/manifests"
 )
 
 const migrations = "testdata/migrate/"
@@ -26,6 +33,7 @@ func TestMigrate(t *testing.T) {
 		"olm-v0":          {migrations + "olm-v0.yaml"},
 		"olm-v0-manifest": {migrations + "olm-v0-manifest.yaml", "--image", "operators/gadget=registry.example.org/gadget/bundle:v1.2.0", "--service-account", "me"},
 		"olm-v1":          {migrations + "olm-v1.yaml"},
+		"catalogs":        {migrations + "catalogs.yaml", "--catalog-namespace", "shared"},
 		"broken":          {migrations + "broken.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,10 +42,39 @@ func TestMigrate(t *testing.T) {
 			if again := satchel(t, append([]string{"migrate"}, args...)...); again != got {
 				t.Errorf("the second time differs:\n%s", again)
 			}
-			if name != "broken" && (got.code != kit.ExitOK || !strings.Contains(got.out, "kind: BundleDeployment")) {
+			if name != "broken" && (got.code != kit.ExitOK || !strings.Contains(got.out, "kind: Bundle")) {
 				t.Errorf("nothing is migrated: %s", got)
 			}
+			if got.code == kit.ExitOK {
+				validByCRDs(t, got.out)
+			}
 		})
+	}
+}
+
+// validByCRDs checks that an API server would accept manifests.
+func validByCRDs(t *testing.T, stream string) {
+	t.Helper()
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(stream)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		var object unstructured.Unstructured
+		if err == nil {
+			err = yaml.Unmarshal(document, &object.Object)
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, stream)
+		}
+		if object.GetKind() == "" {
+			continue
+		}
+		_, problems, err := manifests.Validate(t.Context(), &object)
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%s %s is refused: %v %q", object.GetKind(), object.GetName(), err, problems)
+		}
 	}
 }
 
@@ -67,10 +104,10 @@ func TestMigrateStandardInput(t *testing.T) {
 func TestMigrateJSON(t *testing.T) {
 	got := satchel(t, "migrate", migrations+"olm-v1.yaml", "-o", "json")
 	var list struct{ Items []v1alpha1.BundleDeployment }
-	if err := json.Unmarshal([]byte(got.out), &list); err != nil || len(list.Items) != 3 {
+	if err := json.Unmarshal([]byte(got.out), &list); err != nil || len(list.Items) != 4 {
 		t.Fatalf("%v: %s", err, got)
 	}
-	first := list.Items[0]
+	first := list.Items[1] // after the BundleCatalog
 	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.CRDs.UpgradeSafety != v1alpha1.EnforcementNone {
 		t.Errorf("got %+v", first)
 	}

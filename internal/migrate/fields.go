@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,24 @@ func (f fields) flag(key string) bool {
 		f.wrong(key, "true or false")
 	}
 	return flag
+}
+
+// number takes a whole number; false when it is missing.
+func (f fields) number(key string) (int64, bool) {
+	value, found := f.take(key)
+	if !found {
+		return 0, false
+	}
+	switch number := value.(type) {
+	case int64:
+		return number, true
+	case float64:
+		if number == math.Trunc(number) && math.Abs(number) < 1<<53 {
+			return int64(number), true
+		}
+	}
+	f.wrong(key, "a whole number")
+	return 0, false
 }
 
 // texts takes a list of strings.

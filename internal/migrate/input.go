@@ -18,6 +18,9 @@ type Options struct {
 	Images map[string]string
 	// Namespace is that of objects that name none; empty: that in which the bundle is installed.
 	Namespace string
+	// CatalogNamespace is that of what is made of cluster-scoped catalogs and mirrors; empty: Namespace, or
+	// DefaultCatalogNamespace.
+	CatalogNamespace string
 	// InstallNamespace is the install namespace of bundles that name none in their manifests.
 	InstallNamespace string
 	// ServiceAccount installs where the manifests name none.
@@ -65,7 +68,14 @@ var migrators = map[string]func(*input, *reading){
 	rukpakGroup + "/BundleDeployment": migrateRukPakDeployment,
 	rukpakGroup + "/Bundle":           migrateRukPakBundle,
 	olmGroup + "/Subscription":        migrateSubscription,
+	olmGroup + "/CatalogSource":       migrateCatalogSource,
 	olmV1Group + "/ClusterExtension":  migrateExtension,
+	olmV1Group + "/ClusterCatalog":    migrateClusterCatalog,
+}
+
+// withBundle are the kinds that --image is about.
+var withBundle = []string{
+	rukpakGroup + "/BundleDeployment", rukpakGroup + "/Bundle", olmGroup + "/Subscription", olmV1Group + "/ClusterExtension",
 }
 
 // knownVersions are the supported API versions, by kind; of kinds that are only read for data, any version is supported.
@@ -73,16 +83,16 @@ var knownVersions = map[string][]string{
 	rukpakGroup + "/BundleDeployment": {"v1alpha1", "v1alpha2"},
 	rukpakGroup + "/Bundle":           {"v1alpha1"},
 	olmGroup + "/Subscription":        {"v1alpha1"},
+	olmGroup + "/CatalogSource":       {"v1alpha1"},
 	olmV1Group + "/ClusterExtension":  {"v1", "v1alpha1"},
+	olmV1Group + "/ClusterCatalog":    {"v1"},
 }
 
 // without says why kinds are not translated that only accompany the migrated ones.
 var without = map[string]string{
-	olmGroup + "/CatalogSource":     "write a BundleCatalog that names its image, and spec.catalog in place of spec.source to follow its channels",
 	olmGroup + "/OperatorCondition": "Satchel keeps no OperatorConditions: an operator that says it cannot be upgraded now is upgraded all the same",
 	olmGroup + "/Operator":          "it only lists what an operator consists of; satchel status and satchel tree do that",
 	olmGroup + "/OLMConfig":         "it configures the Operator Lifecycle Manager itself",
-	olmV1Group + "/ClusterCatalog":  "write a BundleCatalog that names its image, and spec.catalog in place of spec.source to follow its channels",
 	"v1/Namespace":                  "the rbac command prints the namespaces",
 }
 
@@ -101,6 +111,12 @@ func (in *input) sort(m manifest.Manifest) {
 		in.addVersion(m)
 	case olmV1Group + "/ClusterExtensionRevision", olmV1Group + "/ClusterObjectSet":
 		in.revisions = append(in.revisions, m)
+	case olmGroup + "/CatalogSource":
+		if why := notFileBased(m.Object); why != "" {
+			in.idle = append(in.idle, Idle{From: place(m), Why: why})
+			return
+		}
+		in.addItem(kind, m)
 	default:
 		if why, known := without[kind]; known {
 			in.idle = append(in.idle, Idle{From: place(m), Why: why})
@@ -124,8 +140,8 @@ func (in *input) addItem(kind string, m manifest.Manifest) {
 	case !known:
 		in.problems = append(in.problems, m.Problem(ruleKind,
 			fmt.Sprintf("%s %s is not migrated", quoted(m.Object.GetAPIVersion()), quoted(m.Object.GetKind())),
-			"leave it out; known are BundleDeployment and Bundle of RukPak, Subscription of OLM (with its OperatorGroup, InstallPlan and "+
-				"ClusterServiceVersion), and ClusterExtension of OLM v1"))
+			"leave it out; known are BundleDeployment and Bundle of RukPak, Subscription (with its OperatorGroup, InstallPlan and "+
+				"ClusterServiceVersion) and CatalogSource of OLM, and ClusterExtension and ClusterCatalog of OLM v1"))
 	case !contains(versions, version):
 		in.problems = append(in.problems, m.Problem(ruleKind,
 			fmt.Sprintf("the version %s of %s is not known", quoted(version), quoted(m.Object.GetKind())),

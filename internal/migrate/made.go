@@ -119,6 +119,8 @@ func identity(made any) string {
 	switch o := made.(type) {
 	case *v1alpha1.BundleDeployment:
 		return o.Kind + " " + o.Namespace + "/" + o.Name
+	case *v1alpha1.BundleCatalog:
+		return o.Kind + " " + o.Namespace + "/" + o.Name
 	case *v1alpha1.BundleSource:
 		return o.Kind + " " + o.Namespace + "/" + o.Name
 	}

@@ -23,7 +23,7 @@ type Result struct {
 type Item struct {
 	// From names it, with file and document.
 	From string
-	// Objects are its translation: a BundleDeployment or a BundleSource.
+	// Objects are its translation: a BundleDeployment, BundleSource or BundleCatalog.
 	Objects []any
 	// Notes are fields without counterpart, and what the user has to do.
 	Notes []string
@@ -104,7 +104,9 @@ func twice(items []Item, from []manifest.Manifest) []manifest.Problem {
 // unusedImages refuses images for what is not there, which are typing errors.
 func (in *input) unusedImages() {
 	for _, name := range slices.Sorted(maps.Keys(in.options.Images)) {
-		if !slices.ContainsFunc(in.items, func(m manifest.Manifest) bool { return named(m, name) }) {
+		if !slices.ContainsFunc(in.items, func(m manifest.Manifest) bool {
+			return contains(withBundle, kindOf(m.Object)) && named(m, name)
+		}) {
 			in.problems = append(in.problems, manifest.Problem{Rule: ruleMissing,
 				Message: "an image is given for " + quoted(name) + ", and nothing that is migrated has that name", Remedy: "correct the name"})
 		}

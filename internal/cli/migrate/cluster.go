@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,7 @@ import (
 type othersKind struct {
 	group, version, kind string
 	namespaced           bool
+	optional             bool // left out, with a note, if the user may not list it
 }
 
 func (k othersKind) gvk() schema.GroupVersionKind {
@@ -28,17 +30,19 @@ func (k othersKind) gvk() schema.GroupVersionKind {
 
 // othersKinds are what migrate --cluster reads. Of a kind with several versions the first one that is served counts.
 var othersKinds = []othersKind{
-	{"core.rukpak.io", "v1alpha2", "BundleDeployment", false},
-	{"core.rukpak.io", "v1alpha1", "BundleDeployment", false},
-	{"core.rukpak.io", "v1alpha1", "Bundle", false},
-	{"operators.coreos.com", "v1alpha1", "Subscription", true},
-	{"operators.coreos.com", "v1", "OperatorGroup", true},
-	{"operators.coreos.com", "v1alpha1", "InstallPlan", true},
-	{"operators.coreos.com", "v1alpha1", "ClusterServiceVersion", true},
-	{"olm.operatorframework.io", "v1", "ClusterExtension", false},
-	{"olm.operatorframework.io", "v1alpha1", "ClusterExtension", false},
-	{"olm.operatorframework.io", "v1", "ClusterExtensionRevision", false},
-	{"olm.operatorframework.io", "v1", "ClusterObjectSet", false},
+	{"core.rukpak.io", "v1alpha2", "BundleDeployment", false, false},
+	{"core.rukpak.io", "v1alpha1", "BundleDeployment", false, false},
+	{"core.rukpak.io", "v1alpha1", "Bundle", false, false},
+	{"operators.coreos.com", "v1alpha1", "Subscription", true, false},
+	{"operators.coreos.com", "v1alpha1", "CatalogSource", true, true},
+	{"operators.coreos.com", "v1", "OperatorGroup", true, false},
+	{"operators.coreos.com", "v1alpha1", "InstallPlan", true, false},
+	{"operators.coreos.com", "v1alpha1", "ClusterServiceVersion", true, false},
+	{"olm.operatorframework.io", "v1", "ClusterExtension", false, false},
+	{"olm.operatorframework.io", "v1alpha1", "ClusterExtension", false, false},
+	{"olm.operatorframework.io", "v1", "ClusterCatalog", false, true},
+	{"olm.operatorframework.io", "v1", "ClusterExtensionRevision", false, false},
+	{"olm.operatorframework.io", "v1", "ClusterObjectSet", false, false},
 }
 
 // othersMapper maps them to their resources.
@@ -81,6 +85,9 @@ func installedByOthers(ctx context.Context, a *kit.App, everywhere bool) ([]mani
 			options.Namespace = namespace
 		}
 		if err := c.List(ctx, list, options); kit.IsAPIMissing(err) {
+			continue
+		} else if k.optional && apierrors.IsForbidden(err) {
+			a.Note([]string{"you may not list the " + k.kind + "s of " + k.group + ": they are left out"})
 			continue
 		} else if err != nil {
 			return nil, fmt.Errorf("listing the %ss of %s: %w", k.kind, k.group, err)

@@ -36,12 +36,12 @@ func Command(a *kit.App) *cobra.Command {
 		GroupID: kit.GroupOperate,
 		Short:   "Translate manifests of RukPak and OLM into Satchel's",
 		Long: `Reads manifests of RukPak and the Operator Lifecycle Manager from files, folders or standard input, or with --cluster
-from the cluster, and writes equivalent BundleDeployments and BundleSources as YAML. Supported are
+from the cluster, and writes equivalent objects of Satchel as YAML. Supported are
 
     core.rukpak.io              BundleDeployment (v1alpha1, v1alpha2), Bundle (v1alpha1)
     operators.coreos.com        Subscription (v1alpha1), with the OperatorGroup, InstallPlan and ClusterServiceVersion
-                                that belong to it
-    olm.operatorframework.io    ClusterExtension (v1, v1alpha1), with its revisions
+                                that belong to it; CatalogSource (v1alpha1)
+    olm.operatorframework.io    ClusterExtension (v1, v1alpha1), with its revisions; ClusterCatalog (v1)
 
 Comments say where each object comes from, what has no counterpart, and how its ServiceAccount gets its permissions.
 Unknown fields are named in a comment. If an object cannot be translated, it is reported with file and document, and
@@ -76,10 +76,12 @@ kubectl get bundledeployments.core.rukpak.io -o yaml | satchel migrate - --insta
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.images, "image", nil, "Image of the bundle of an object, as NAME=IMAGE or NAMESPACE/NAME=IMAGE; may be repeated.")
 	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "Install namespace of bundles for which the manifests name none.")
+	flags.StringVar(&o.CatalogNamespace, "catalog-namespace", "", "Namespace of the counterparts of cluster-scoped catalogs; without it, that of --namespace or "+migrate.DefaultCatalogNamespace+".")
 	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that the controller impersonates, if the manifests name none.")
 	flags.BoolVar(&o.cluster, "cluster", false, "Read objects from the cluster: those of the namespace, and cluster-scoped ones.")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "With --cluster: read the objects of all namespaces.")
 	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
+	a.CompleteFlag(cmd, "catalog-namespace", a.CompleteNamespaces)
 	return cmd
 }
 

@@ -233,3 +233,70 @@ func TestInstallByName(t *testing.T) {
 	})
 	c.corrects(t, "1.2.0")
 }
+
+// TestCatalogRollbackAndLock rolls back a bundle that fails, goes on with one that skips it, and installs exactly what a lock
+// says: C41, C44, C45, C48, C56.
+func TestCatalogRollbackAndLock(t *testing.T) {
+	c := newRig(t).shopping(t)
+	_, v1 := c.bundle(t, "1.0.0")
+	_, v11 := c.bundle(t, "1.1.0")
+	_, v12 := c.bundle(t, "1.2.0")
+	c.catalog(t, "", entry{"1.0.0", v1, ""})
+	c.install(t, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{
+			APIVersion: "v1", Kind: "ConfigMap", Current: "data.value != '1.1.0'", Failed: "data.value == '1.1.0'",
+		}}
+		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}
+	})
+	c.runs(t, "1.0.0")
+	needing := []entry{{"1.0.0", v1, ""}, {"1.1.0", v11, `,"replaces":"shop.v1.0.0"`}, {"1.2.0", v12, `,"replaces":"shop.v1.1.0"`}}
+	c.catalog(t, "", needing...)
+	c.until(t, "1.1.0 is rolled back", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.GetReason(d, meta.ReadyCondition) == v1alpha1.ReasonRevisionRejected && d.Status.Catalog.Installed.Version == "1.0.0" &&
+			d.Status.Catalog.Newest != nil && d.Status.Catalog.Newest.Bundle == "shop.v1.2.0"
+	})
+	if value := c.value(t); value != "1.0.0" {
+		t.Errorf("rolled back to %s", value)
+	}
+	skipping := append(needing[:2:2], entry{"1.2.0", v12, `,"replaces":"shop.v1.1.0","skips":["shop.v1.0.0"]`})
+	c.catalog(t, `{"schema":"olm.deprecations","package":"shop","entries":[{"reference":{"schema":"olm.package"},"message":"use bakery"}]}`+"\n", skipping...)
+	d := c.runs(t, "1.2.0")
+	if !strings.Contains(conditions.GetMessage(d, v1alpha1.DeprecatedCondition), "use bakery") {
+		t.Errorf("the deprecation is not reported: %s", conditions.GetMessage(d, v1alpha1.DeprecatedCondition))
+	}
+
+	locked := v1alpha1.CatalogLock{Bundle: "shop.v1.2.0", Image: v12}
+	wrong := v1alpha1.CatalogLock{Bundle: "shop.v1.2.0", Image: v1}
+	c.change(t, func(d *v1alpha1.BundleDeployment) { d.Spec.Catalog.Lock = &wrong })
+	c.until(t, "another digest is refused", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.GetReason(d, meta.StalledCondition) == v1alpha1.ReasonLockMismatch
+	})
+	c.corrects(t, "1.2.0")
+	c.change(t, func(d *v1alpha1.BundleDeployment) { d.Spec.Catalog.Lock = &locked })
+	c.runs(t, "1.2.0")
+	_, v13 := c.bundle(t, "1.3.0")
+	c.catalog(t, "", append(skipping, entry{"1.3.0", v13, `,"replaces":"shop.v1.2.0"`})...)
+	c.change(t, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Catalog.Lock = &v1alpha1.CatalogLock{Bundle: "shop.v1.0.0", Image: v1}
+	})
+	c.until(t, "a lock without an edge is refused", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.GetReason(d, v1alpha1.ResolvedCondition) == v1alpha1.ReasonResolutionFailed
+	})
+	c.change(t, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Catalog.Lock = &v1alpha1.CatalogLock{Bundle: "shop.v1.3.0", Image: v13}
+	})
+	c.runs(t, "1.3.0")
+
+	// Without the status, the annotations of the source say from where upgrades start.
+	d = c.until(t, "the annotations", func(*v1alpha1.BundleDeployment) bool {
+		var source v1alpha1.BundleSource
+		return c.admin.Get(t.Context(), c.key, &source) == nil && source.Annotations[v1alpha1.InstalledBundleAnnotation] == "shop.v1.3.0"
+	})
+	lost := d.DeepCopy()
+	lost.Status.Catalog = nil
+	if err := c.admin.Status().Patch(t.Context(), lost, client.MergeFrom(d)); err != nil {
+		t.Fatal(err)
+	}
+	c.change(t, func(d *v1alpha1.BundleDeployment) { d.Spec.Catalog.Lock = nil })
+	c.runs(t, "1.3.0")
+}

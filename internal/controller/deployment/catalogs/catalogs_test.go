@@ -76,6 +76,11 @@ func TestChoose(t *testing.T) {
 			d.Spec.Catalog.Lock = &v1alpha1.CatalogLock{Bundle: "shop.v3.0.0", Image: "example.org/bakery" + digest}
 		}, reason: v1alpha1.ReasonLockMismatch, stalled: true},
 		"C41: a rejected bundle stays where nothing else fits": {installed: "1.0.0", change: rejects("2.0.0"), want: "shop.v2.0.0"},
+		"C40: what replaces a rejected bundle stays chosen while it is fetched": {installed: "1.0.0", change: func(d *v1alpha1.BundleDeployment) {
+			rejects("2.0.0")(d)
+			d.Spec.Catalog.UpgradePolicy = v1alpha1.UpgradeSelfCertified
+			d.Status.Catalog.Resolved = &v1alpha1.ResolvedBundle{Bundle: "shop.v3.0.0", Reference: "example.org/shop:3.0.0"}
+		}, want: "shop.v3.0.0"},
 		"C41: a rejected bundle is no candidate": {installed: "1.0.0", change: func(d *v1alpha1.BundleDeployment) {
 			rejects("3.0.0")(d)
 			d.Spec.Catalog.UpgradePolicy = v1alpha1.UpgradeSelfCertified
@@ -105,6 +110,7 @@ func rejects(version string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Status.Catalog.Resolved = &v1alpha1.ResolvedBundle{Bundle: "shop.v" + version, Reference: "example.org/shop:" + version}
 		d.Status.RejectedRevision = "bad"
+		d.Status.History = []v1alpha1.RevisionRecord{{Revision: "bad", Bundle: "shop.v" + version}}
 	}
 }
 

@@ -120,10 +120,15 @@ func (in *Input) rejected() string {
 	status := &in.Object.Status
 	asked := in.Before.Status.ObservedGeneration != in.Object.Generation ||
 		pipeline.Requested(in.Object) != "" && pipeline.Requested(in.Object) != in.Before.Status.LastHandledReconcileAt
-	if status.RejectedRevision == "" || status.Catalog.Resolved == nil || asked {
+	if status.RejectedRevision == "" || asked {
 		return ""
 	}
-	return status.Catalog.Resolved.Bundle
+	for _, record := range status.History {
+		if record.Revision == status.RejectedRevision {
+			return record.Bundle // what the package resolves to may be the bundle that replaces it
+		}
+	}
+	return ""
 }
 
 // choose sets what the package resolves to.

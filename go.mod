@@ -78,6 +78,7 @@ require (
 	k8s.io/pod-security-admission v0.36.3
 	k8s.io/streaming v0.36.3
 	oras.land/oras-go/v2 v2.6.4
+	sigs.k8s.io/cluster-inventory-api v0.1.3
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/crdify v0.6.0
 	sigs.k8s.io/kustomize/api v0.21.1

@@ -55,7 +55,7 @@ remoteServiceAccountName: installer
 remediation: {strategy: Rollback, retries: 3}
 historyLimit: 10`},
 		"kubeconfig":             {reason: "the key may be left out", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod}}"},
-		"kubeconfig of nothing":  {reason: "which Secret?", spec: aDeployment + "\nkubeConfig: {}", want: "spec.kubeConfig.secretRef: Required value"},
+		"kubeconfig of nothing":  {reason: "which Secret?", spec: aDeployment + "\nkubeConfig: {}", want: "spec.kubeConfig: Invalid value: exactly one of the fields in [secretRef clusterProfileRef] must be set"},
 		"kubeconfig elsewhere":   {reason: "no reference names a namespace", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod, namespace: b}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.kubeConfig.secretRef.namespace"`},
 		"kubeconfig in a path":   {reason: "a bare name", spec: aDeployment + "\nkubeConfig: {secretRef: {name: ../b/prod}}", want: `spec.kubeConfig.secretRef.name: Invalid value: "../b/prod": must be the bare name of an object in this namespace: lower-case letters, digits, '-' and '.'`},
 		"kubeconfig of a cloud":  {reason: "the controller logs in nowhere as itself", spec: aDeployment + "\nkubeConfig: {configMapRef: {name: prod}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.kubeConfig.configMapRef"`},

@@ -139,7 +139,7 @@ type RolloutSourceReference struct {
 
 // RolloutClusters are one or more clusters.
 //
-// +kubebuilder:validation:ExactlyOneOf=cluster;kubeConfigSecrets;clusterAPI
+// +kubebuilder:validation:ExactlyOneOf=cluster;kubeConfigSecrets;clusterAPI;clusterProfiles
 type RolloutClusters struct {
 	// Cluster is a single cluster.
 	// +optional
@@ -157,6 +157,12 @@ type RolloutClusters struct {
 	// the cluster and -kubeconfig.
 	// +optional
 	ClusterAPI *ClusterAPIClusters `json:"clusterAPI,omitempty"`
+
+	// ClusterProfiles are objects of kind ClusterProfile, of the API group multicluster.x-k8s.io,
+	// in this namespace. A cluster has the name, the labels and the annotations of its ClusterProfile, and
+	// its properties for variables.
+	// +optional
+	ClusterProfiles *ClusterProfileClusters `json:"clusterProfiles,omitempty"`
 }
 
 // ClusterName is the name of a cluster within a rollout, which is also the value of a label.
@@ -217,6 +223,19 @@ type ClusterAPIClusters struct {
 	Selector metav1.LabelSelector `json:"selector"`
 }
 
+// ClusterProfileClusters selects ClusterProfiles.
+type ClusterProfileClusters struct {
+	// Selector of the ClusterProfiles by their labels; {} selects all.
+	// +required
+	Selector metav1.LabelSelector `json:"selector"`
+
+	// AccessProvider is spec.kubeConfig.clusterProfileRef.accessProvider of the BundleDeployments.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	AccessProvider string `json:"accessProvider,omitempty"`
+}
+
 // RolloutTemplate is the BundleDeployment of each cluster.
 type RolloutTemplate struct {
 	// Metadata are labels and annotations of the BundleDeployments.
@@ -253,7 +272,7 @@ type RolloutTemplateMetadata struct {
 
 // RolloutVariable is a value that differs between clusters.
 //
-// +kubebuilder:validation:ExactlyOneOf=label;annotation;value
+// +kubebuilder:validation:ExactlyOneOf=label;annotation;property;value
 // +kubebuilder:validation:XValidation:rule="!has(self.value) || !has(self.default)",message="a variable with a value has no default"
 type RolloutVariable struct {
 	// Name of the variable.
@@ -275,12 +294,18 @@ type RolloutVariable struct {
 	// +kubebuilder:validation:MaxLength=317
 	Annotation string `json:"annotation,omitempty"`
 
+	// Property of the ClusterProfile of the cluster that holds the value.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Property string `json:"property,omitempty"`
+
 	// Value is the same for all clusters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Value *string `json:"value,omitempty"`
 
-	// Default is the value of clusters that lack the label or annotation. A cluster
+	// Default is the value of clusters that lack the label, annotation or property. A cluster
 	// without a value and a default is reported as failed, and is not changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

@@ -6,12 +6,40 @@ package v1alpha1
 // another one than this. It has the form of the field of the same name of Flux,
 // without the configMapRef: what that describes would have the controller log in to a
 // cloud as itself.
+//
+// +kubebuilder:validation:ExactlyOneOf=secretRef;clusterProfileRef
 type KubeConfigReference struct {
 	// SecretRef names a Secret of this namespace that holds a kubeconfig. It is read as
 	// the ServiceAccount of serviceAccountName, which needs permission to get it, and read
 	// again at each reconcile, so that a changed kubeconfig takes effect at once.
+	// +optional
+	SecretRef KubeConfigSecretReference `json:"secretRef,omitzero"`
+
+	// ClusterProfileRef names a ClusterProfile, of the API group multicluster.x-k8s.io, in this
+	// namespace. It is read as that ServiceAccount, which needs permission to get it and the
+	// Secret with the credentials.
+	// +optional
+	ClusterProfileRef *ClusterProfileReference `json:"clusterProfileRef,omitempty"`
+}
+
+// ClusterProfileReference names a ClusterProfile, and one of its access providers.
+//
+// The server and its certificate authority are those of the access provider. The credentials are in a
+// Secret of the same namespace, which the extension client.authentication.k8s.io/exec of the
+// provider names: with name, key and perhaps context, a kubeconfig, of which the user counts;
+// with clusterName, the Secret of that name with the key token. No program is executed, and the same is
+// refused as in a kubeconfig.
+type ClusterProfileReference struct {
+	// Name of the ClusterProfile.
 	// +required
-	SecretRef KubeConfigSecretReference `json:"secretRef"`
+	Name ObjectName `json:"name"`
+
+	// AccessProvider is the name of one of status.accessProviders; the first one that can be
+	// used if left out.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	AccessProvider string `json:"accessProvider,omitempty"`
 }
 
 // KubeConfigSecretReference names a Secret with a kubeconfig, and the key in it.

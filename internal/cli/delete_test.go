@@ -49,7 +49,7 @@ func TestRemovalPlanOutput(t *testing.T) {
 		golden(t, "delete/"+string(o), out.String())
 	}
 	remote := aRemovalPlan()
-	remote.Cluster = "prod-eu"
+	remote.Cluster = "Secret prod-eu"
 	if text := remote.Print(printer.Style{}); !strings.Contains(text, "its objects are on the cluster of the Secret prod-eu") {
 		t.Error(text)
 	}

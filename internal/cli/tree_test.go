@@ -184,7 +184,7 @@ func TestTreeElsewhere(t *testing.T) {
 	c.create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "there")), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
 	}))
-	c.want(c.satchel("tree", "far"), kit.ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the kubeconfig in the Secret prod\n")
+	c.want(c.satchel("tree", "far"), kit.ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the Secret prod\n")
 	c.want(c.satchel("tree", "far", "-w", "-o", "json"), kit.ExitError, "-w writes lines for people: omit it or -o json")
 	c.want(c.satchel("tree", "source/far"), kit.ExitError, "tree is about BundleDeployments, not about a BundleSource")
 }

@@ -106,14 +106,27 @@ func InputRefs(inputs []Input) []InputRef {
 	return refs
 }
 
+// ClusterProfileGroup is the API group of ClusterProfiles.
+const ClusterProfileGroup = "multicluster.x-k8s.io"
+
+// KubeConfigHolder names what leads to another cluster: a Secret or a ClusterProfile.
+func KubeConfigHolder(ref *v1alpha1.KubeConfigReference) string {
+	if ref.ClusterProfileRef != nil {
+		return "ClusterProfile " + ref.ClusterProfileRef.Name
+	}
+	return SecretKind + " " + ref.SecretRef.Name
+}
+
 // InputIDs identify the Secrets and ConfigMaps that the ServiceAccount of a deployment reads by name: the inputs, and the
-// kubeconfig of another cluster.
+// kubeconfig of another cluster, or its ClusterProfile. The Secret that a ClusterProfile names is known only from that.
 func InputIDs(d *v1alpha1.BundleDeployment) []inventory.ID {
 	refs := InputRefs(Inputs(d))
-	if d.Spec.KubeConfig != nil {
-		refs = append(refs, InputRef{Kind: SecretKind, Name: d.Spec.KubeConfig.SecretRef.Name})
+	ids := make([]inventory.ID, 0, len(refs)+1)
+	if ref := d.Spec.KubeConfig; ref != nil && ref.ClusterProfileRef != nil {
+		ids = append(ids, inventory.ID{Group: ClusterProfileGroup, Kind: "ClusterProfile", Namespace: d.Namespace, Name: ref.ClusterProfileRef.Name})
+	} else if ref != nil {
+		refs = append(refs, InputRef{Kind: SecretKind, Name: ref.SecretRef.Name})
 	}
-	ids := make([]inventory.ID, 0, len(refs))
 	for _, ref := range refs {
 		ids = append(ids, inventory.ID{Kind: ref.Kind, Namespace: d.Namespace, Name: ref.Name})
 	}

@@ -54,5 +54,5 @@ func isSystem(namespace string) bool { return strings.HasPrefix(namespace, "kube
 
 // reading is a permission on an input.
 func reading(verb string, input inventory.ID) Right {
-	return Right{Verb: verb, Resource: Plural(input.Kind), Name: input.Name}
+	return Right{Verb: verb, Group: input.Group, Resource: Plural(input.Kind), Name: input.Name}
 }

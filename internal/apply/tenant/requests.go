@@ -119,11 +119,20 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, 
 
 // List reads at most limit objects of a collection.
 func (c *Client) List(ctx context.Context, ref Ref, selector string, limit int) ([]unstructured.Unstructured, error) {
+	list, err := c.ListPage(ctx, ref, metav1.ListOptions{LabelSelector: selector, Limit: int64(limit)})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// ListPage reads one page of a collection.
+func (c *Client) ListPage(ctx context.Context, ref Ref, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	if err := ref.collection(); err != nil {
 		return nil, err
 	}
 	answer, err := c.send(ctx, c.raw.Get().AbsPath(ref.path()...).
-		Param("labelSelector", selector).Param("limit", fmt.Sprint(limit)))
+		Param("labelSelector", options.LabelSelector).Param("limit", fmt.Sprint(options.Limit)).Param("continue", options.Continue))
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +140,7 @@ func (c *Client) List(ctx context.Context, ref Ref, selector string, limit int) 
 	if err := list.UnmarshalJSON(answer.raw); err != nil {
 		return nil, fmt.Errorf("decoding the API server's answer: %w", err)
 	}
-	return list.Items, nil
+	return list, nil
 }
 
 // Events returns events about the object with a UID, at most limit.

@@ -73,7 +73,7 @@ func (p *Previewer) unreadableInputs(ctx context.Context, client *tenant.Client)
 	var unreadable []inventory.ID
 	for _, id := range spec.InputIDs(p.Deployment) {
 		may, err := client.Allowed(ctx, authorizationv1.ResourceAttributes{
-			Verb: "get", Resource: rights.Plural(id.Kind), Namespace: id.Namespace, Name: id.Name,
+			Verb: "get", Group: id.Group, Resource: rights.Plural(id.Kind), Namespace: id.Namespace, Name: id.Name,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("checking permissions: %w", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/clusterprofile"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
@@ -206,12 +207,8 @@ func (p *Previewer) reach(ctx context.Context) error {
 
 // remote is a client for the cluster of a kubeconfig that the user may read. Its user is that of the kubeconfig.
 func (p *Previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReference) (*tenant.Client, error) {
-	named := fmt.Sprintf("Secret %s/%s, which holds the kubeconfig", p.Deployment.Namespace, ref.SecretRef.Name)
-	secret, err := p.User.Get(ctx, tenant.Ref{Resource: kit.SecretResource, Namespace: p.Deployment.Namespace, Name: ref.SecretRef.Name})
-	if err != nil {
-		return nil, fmt.Errorf("reading the %s: %w", named, err)
-	}
-	data, err := kubeconfigIn(secret, ref.SecretRef.Key)
+	named := fmt.Sprintf("%s in the namespace %s, which leads to the cluster", spec.KubeConfigHolder(ref), p.Deployment.Namespace)
+	data, err := p.kubeconfig(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("reading the %s: %w", named, err)
 	}
@@ -226,6 +223,18 @@ func (p *Previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReferenc
 	}
 	p.note("on the other cluster, objects were read and dry runs made as %s, not as you", client.Identity())
 	return client.For(p.Deployment.Name), nil
+}
+
+// kubeconfig reads what a reference names.
+func (p *Previewer) kubeconfig(ctx context.Context, ref *v1alpha1.KubeConfigReference) ([]byte, error) {
+	if ref.ClusterProfileRef != nil {
+		return clusterprofile.Read(ctx, p.User, p.Deployment.Namespace, ref.ClusterProfileRef)
+	}
+	secret, err := p.User.Get(ctx, tenant.Ref{Resource: kit.SecretResource, Namespace: p.Deployment.Namespace, Name: ref.SecretRef.Name})
+	if err != nil {
+		return nil, err
+	}
+	return kubeconfigIn(secret, ref.SecretRef.Key)
 }
 
 // kubeconfigIn finds the kubeconfig in a Secret.

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -51,7 +52,7 @@ func (d AffectedObject) Place() string {
 type RemovalPlan struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Cluster names the Secret with the kubeconfig of the cluster that holds the objects, where that is a remote one.
+	// Cluster names the Secret or ClusterProfile of the cluster that holds the objects, where that is a remote one.
 	Cluster string `json:"cluster,omitempty"`
 	// Source is the BundleSource of an inline spec.source, which is deleted as well.
 	Source string           `json:"source,omitempty"`
@@ -99,7 +100,7 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 		f.Source = d.Name
 	}
 	if d.Spec.KubeConfig != nil {
-		f.Cluster = d.Spec.KubeConfig.SecretRef.Name
+		f.Cluster = spec.KubeConfigHolder(d.Spec.KubeConfig)
 		assumeInventory(&in)
 	} else {
 		lookAtAll(ctx, x, &in)
@@ -204,7 +205,7 @@ func (f RemovalPlan) Print(s printer.Style) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s/%s is to be deleted", kit.Deployments.Name, f.Namespace, s.Paint(printer.Bold, f.Name))
 	if f.Cluster != "" {
-		fmt.Fprintf(&out, "; its objects are on the cluster of the Secret %s, and are listed as the inventory has them", view.Inline(f.Cluster))
+		fmt.Fprintf(&out, "; its objects are on the cluster of the %s, and are listed as the inventory has them", view.Inline(f.Cluster))
 	}
 	fmt.Fprintf(&out, "\n")
 	if f.Source != "" {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/clusterprofile"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/forecast"
@@ -135,6 +136,8 @@ func (r *reader) clustersOf(ctx context.Context, entry *v1alpha1.RolloutClusters
 		return r.listed(ctx, mapping.Resource, &entry.ClusterAPI.Selector, func(name string) v1alpha1.KubeConfigSecretReference {
 			return v1alpha1.KubeConfigSecretReference{Name: name + "-kubeconfig", Key: "value"}
 		})
+	case entry.ClusterProfiles != nil:
+		return r.profiles(ctx, entry.ClusterProfiles)
 	}
 	return nil, errors.New("this version of the command cannot list the clusters of the entry: use the version of the controller")
 }
@@ -147,21 +150,58 @@ func (r *reader) listed(ctx context.Context, resource schema.GroupVersionResourc
 	}
 	found := map[string]revision.Cluster{}
 	listing := kit.Listing{Resource: resource, Namespace: r.Namespace, Selector: selects.String(), Limit: mostClusters}
-	more, err := r.Each(ctx, listing, func(one kit.Sighting) {
+	return found, r.each(ctx, listing, func(one kit.Sighting) error {
 		found[one.GetName()] = revision.Cluster{
 			Name: one.GetName(), Labels: one.GetLabels(), Annotations: one.GetAnnotations(),
 			KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: secret(one.GetName())},
 		}
+		return nil
 	})
+}
+
+// profiles are the clusters of ClusterProfiles.
+func (r *reader) profiles(ctx context.Context, from *v1alpha1.ClusterProfileClusters) (map[string]revision.Cluster, error) {
+	if _, err := r.Mapper.RESTMapping(clusterprofile.Kind); meta.IsNoMatchError(err) {
+		return nil, errors.New("this cluster does not serve the kind ClusterProfile of multicluster.x-k8s.io: install cluster-inventory-api, or remove the entry")
+	}
+	selects, err := metav1.LabelSelectorAsSelector(&from.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("the selector is not valid: %w", err)
+	}
+	found := map[string]revision.Cluster{}
+	listing := kit.Listing{Resource: clusterprofile.Resource, Namespace: r.Namespace, Selector: selects.String(), Whole: true, Limit: mostClusters}
+	return found, r.each(ctx, listing, func(one kit.Sighting) error {
+		profile, err := clusterprofile.Decode(one.Body)
+		if err != nil {
+			return fmt.Errorf("ClusterProfile %s: %w", one.GetName(), err)
+		}
+		found[profile.Name] = revision.Cluster{
+			Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations,
+			Properties: clusterprofile.Properties(profile), Unhealthy: clusterprofile.Unhealthy(profile),
+			KubeConfig: &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: from.AccessProvider}},
+		}
+		return nil
+	})
+}
+
+// each lists what clusters are made of.
+func (r *reader) each(ctx context.Context, listing kit.Listing, do func(kit.Sighting) error) error {
+	var problem error
+	more, err := r.Each(ctx, listing, func(one kit.Sighting) {
+		if problem == nil {
+			problem = do(one)
+		}
+	})
+	resource := listing.Resource.GroupResource()
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("you may not list %s in the namespace %q: ask an administrator for that permission; rollout status needs none of it", resource.GroupResource(), r.Namespace)
+		return fmt.Errorf("you may not list %s in the namespace %q: ask an administrator for that permission; rollout status needs none of it", resource, r.Namespace)
 	case err != nil:
-		return nil, fmt.Errorf("listing %s in the namespace %q: %w", resource.GroupResource(), r.Namespace, err)
+		return fmt.Errorf("listing %s in the namespace %q: %w", resource, r.Namespace, err)
 	case more:
-		return nil, fmt.Errorf("it selects more than %d clusters", mostClusters)
+		return fmt.Errorf("it selects more than %d clusters", mostClusters)
 	}
-	return found, nil
+	return problem
 }
 
 // stored reads a revision.

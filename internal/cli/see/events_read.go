@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/trace"
 	"github.com/satchel-dev/satchel/internal/cli/tree"
+	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -75,7 +76,7 @@ func (r *eventReader) refresh(ctx context.Context) error {
 	}
 	r.namespaces = []string{d.Namespace}
 	if d.Spec.KubeConfig != nil {
-		r.Omitted.Add("events of its %s: they are on the cluster of the kubeconfig in the Secret %s", view.Plural(listed.Len(), "object"), d.Spec.KubeConfig.SecretRef.Name)
+		r.Omitted.Add("events of its %s: they are on the cluster of the %s", view.Plural(listed.Len(), "object"), spec.KubeConfigHolder(d.Spec.KubeConfig))
 		return nil
 	}
 	for _, entry := range listed.Entries {

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -32,6 +33,7 @@ type Tree struct {
 	Created   metav1.Time            `json:"created"`
 	Revision  string                 `json:"revision,omitempty"`
 	Remote    string                 `json:"kubeConfigSecret,omitempty"` // objects are on the cluster of this Secret
+	holder    string                 // the Secret or ClusterProfile of the cluster with the objects
 	Objects   []*Node                `json:"objects"`
 	Omitted   []string               `json:"omitted,omitempty"`
 
@@ -119,8 +121,8 @@ func Of(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, want
 				Namespace: entry.Namespace, Name: entry.Name, Health: string(health.Unknown)})
 		}
 	}
-	if found.Remote != "" {
-		x.Omitted.Add("the state of its %s: they are on the cluster of the kubeconfig in the Secret %s", view.Plural(len(found.Objects), "object"), found.Remote)
+	if found.holder != "" {
+		x.Omitted.Add("the state of its %s: they are on the cluster of the %s", view.Plural(len(found.Objects), "object"), found.holder)
 	} else {
 		r := &treeReader{Explorer: x, deployment: d, rules: rules}
 		r.look(ctx, found.Objects)
@@ -143,6 +145,7 @@ func NewTree(d *v1alpha1.BundleDeployment) Tree {
 	}
 	if d.Spec.KubeConfig != nil {
 		found.Remote = d.Spec.KubeConfig.SecretRef.Name
+		found.holder = spec.KubeConfigHolder(d.Spec.KubeConfig)
 	}
 	return found
 }

@@ -61,7 +61,7 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (pipeline.Outcome, e
 		return found && rollout.ChildOf(child).Start >= entry.Start
 	})
 	for name := range s.memory.unreachable {
-		if child, found := s.children[name]; !found || !rollout.ChildOf(child).Unreachable() {
+		if child, found := s.children[name]; !found || !rollout.ChildOf(child).Unreachable() && !s.clusters[name].Unhealthy {
 			delete(s.memory.unreachable, name)
 		}
 	}
@@ -131,7 +131,7 @@ func (r *Reconciler) addChild(ctx context.Context, s *state, fact *rollout.Fact)
 	fact.Child = rollout.ChildOf(child)
 	fact.Duplicate = s.duplicates[fact.Name]
 	s.readHash(fact, child)
-	if !fact.Child.Unreachable() {
+	if !fact.Child.Unreachable() && !s.clusters[fact.Name].Unhealthy {
 		return nil
 	}
 	if _, known := s.memory.unreachable[fact.Name]; !known {

@@ -66,7 +66,7 @@ func (r *Reconciler) abandonGone(ctx context.Context, s *state) error {
 		if !removal.LacksCluster(child) {
 			continue
 		}
-		isGone, err := r.Clusters.SecretGone(ctx, child.Namespace, account, child.Spec.KubeConfig.SecretRef.Name)
+		isGone, err := r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.KubeConfig)
 		if err == nil && isGone {
 			err = r.removals().Abandon(ctx, child)
 		}

@@ -61,7 +61,7 @@ func (s *Seen) fact(cluster *revision.Cluster) rollout.Fact {
 	if s.Current != nil && fact.Child.Revision == s.Current.Name {
 		fact.WantedCurrent = fact.Child.SpecHash
 	}
-	if fact.Child.Unreachable() {
+	if fact.Child.Unreachable() || cluster.Unhealthy {
 		fact.UnreachableSince = fact.Child.ReadySince
 	}
 	return fact

@@ -17,6 +17,10 @@ type Cluster struct {
 	Name        string
 	Labels      map[string]string
 	Annotations map[string]string
+	// Properties are those of a ClusterProfile.
+	Properties map[string]string
+	// Unhealthy tells that its ClusterProfile says so of its control plane.
+	Unhealthy bool
 	// KubeConfig is nil for the cluster of the rollout itself.
 	KubeConfig *v1alpha1.KubeConfigReference
 	// RemoteServiceAccountName is used instead of that of the template.
@@ -47,6 +51,8 @@ func valueOf(variable *v1alpha1.RolloutVariable, cluster *Cluster) (string, bool
 		value, has = cluster.Labels[variable.Label]
 	case variable.Annotation != "":
 		value, has = cluster.Annotations[variable.Annotation]
+	case variable.Property != "":
+		value, has = cluster.Properties[variable.Property]
 	}
 	if !has && variable.Default != nil {
 		return *variable.Default, true

@@ -125,11 +125,10 @@ type cause struct {
 //	else                                   waits until it is corrected: permissions of a ServiceAccount that exists, webhooks, policies
 func (f Facts) causeOf() cause {
 	remote := f.Object.Spec.KubeConfig != nil
-	spec := &f.Object.Spec
 	switch f.Reason {
 	case v1alpha1.ReasonClusterUnreachable, v1alpha1.ReasonClusterTooSlow:
 		return f.whileTerminating(cause{
-			reason: v1alpha1.ReasonClusterUnreachable, missing: fmt.Sprintf("the cluster of secret %s/%s does not answer", f.Object.Namespace, spec.KubeConfig.SecretRef.Name),
+			reason: v1alpha1.ReasonClusterUnreachable, missing: fmt.Sprintf("the cluster of %s does not answer", f.holder()),
 			remedy: "see that its API server can be reached", limit: f.Limit,
 		})
 	case v1alpha1.ReasonKubeConfigRefused, v1alpha1.ReasonClusterDenied, v1alpha1.ReasonTargetChanged:
@@ -141,7 +140,7 @@ func (f Facts) causeOf() cause {
 			return f.accountGone(", and bindings that are left do not let it read the kubeconfig")
 		}
 		return f.whileTerminating(cause{
-			reason: f.Reason, missing: fmt.Sprintf("the kubeconfig of secret %s/%s cannot be read", f.Object.Namespace, spec.KubeConfig.SecretRef.Name),
+			reason: f.Reason, missing: fmt.Sprintf("the kubeconfig of %s cannot be read", f.holder()),
 			limit: f.irretrievable(),
 		})
 	}
@@ -149,6 +148,15 @@ func (f Facts) causeOf() cause {
 		return f.accountGone(", and bindings that are left do not suffice")
 	}
 	return cause{reason: f.Reason, missing: "the objects cannot be removed", remedy: "correct what the condition Ready names", limit: never}
+}
+
+// holder names what leads to the other cluster.
+func (f Facts) holder() string {
+	ref := f.Object.Spec.KubeConfig
+	if ref.ClusterProfileRef != nil {
+		return fmt.Sprintf("clusterprofile %s/%s", f.Object.Namespace, ref.ClusterProfileRef.Name)
+	}
+	return fmt.Sprintf("secret %s/%s", f.Object.Namespace, ref.SecretRef.Name)
 }
 
 func (f Facts) accountGone(more string) cause {

@@ -38,6 +38,9 @@ func kubeConfigText(ref *v1alpha1.KubeConfigReference) string {
 	if ref == nil {
 		return ""
 	}
+	if profile := ref.ClusterProfileRef; profile != nil { // no Secret has a name with such letters
+		return strings.TrimSuffix("ClusterProfile:"+profile.Name+"/"+profile.AccessProvider, "/")
+	}
 	return strings.TrimSuffix(ref.SecretRef.Name+"/"+ref.SecretRef.Key, "/")
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/clusterprofile"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
@@ -94,7 +95,7 @@ func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment)
 // this cluster each time, impersonating the deployment's ServiceAccount: a changed
 // kubeconfig makes another client.
 func (r Accounts) remoteClient(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment) (remote *tenant.Client, named string, err error) {
-	named = fmt.Sprintf("secret %s/%s", d.Namespace, d.Spec.KubeConfig.SecretRef.Name)
+	named = holderName(d)
 	data, err := kubeconfig(ctx, local, d, named)
 	if err != nil {
 		return nil, "", err
@@ -114,8 +115,34 @@ func (r Accounts) remoteClient(ctx context.Context, local *tenant.Client, d *v1a
 	return remote.For(d.Name), named, nil
 }
 
-// kubeconfig reads the Secret.
+// holderName names what leads to the other cluster, as messages do.
+func holderName(d *v1alpha1.BundleDeployment) string {
+	if ref := d.Spec.KubeConfig.ClusterProfileRef; ref != nil {
+		return fmt.Sprintf("clusterprofile %s/%s", d.Namespace, ref.Name)
+	}
+	return fmt.Sprintf("secret %s/%s", d.Namespace, d.Spec.KubeConfig.SecretRef.Name)
+}
+
+// kubeconfigOfProfile reads a ClusterProfile and the Secret that it names.
+func kubeconfigOfProfile(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment, named string) ([]byte, error) {
+	data, err := clusterprofile.Read(ctx, local, d.Namespace, d.Spec.KubeConfig.ClusterProfileRef)
+	var unusable *clusterprofile.Error
+	switch {
+	case errors.As(err, &unusable) && unusable.Missing:
+		return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf("%s: %w", named, err)}
+	case errors.As(err, &unusable):
+		return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf("%s: %w", named, err)}
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", named, err)
+	}
+	return data, nil
+}
+
+// kubeconfig reads the Secret, or the ClusterProfile.
 func kubeconfig(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment, named string) ([]byte, error) {
+	if d.Spec.KubeConfig.ClusterProfileRef != nil {
+		return kubeconfigOfProfile(ctx, local, d, named)
+	}
 	ref := d.Spec.KubeConfig.SecretRef
 	secret, err := local.Get(ctx, tenant.Ref{Resource: secretResource, Namespace: d.Namespace, Name: ref.Name})
 	switch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fleet lists the clusters of a BundleRollout. Everything that is not written in its spec is listed as the ServiceAccount
-// of its template, and only as metadata: no kubeconfig is read.
+// of its template. No kubeconfig is read: Secrets and Clusters are listed as metadata, and ClusterProfiles have no credentials.
 package fleet
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/clusterprofile"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -75,9 +76,11 @@ func (l Lister) listOne(ctx context.Context, as tenant.Identity, entry *v1alpha1
 		return l.secrets(ctx, as, entry.KubeConfigSecrets)
 	case entry.ClusterAPI != nil:
 		return l.clusterAPI(ctx, as, entry.ClusterAPI)
+	case entry.ClusterProfiles != nil:
+		return l.clusterProfiles(ctx, as, entry.ClusterProfiles)
 	}
 	return nil, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: errors.New(
-		"an entry of spec.clusters is empty: set cluster, kubeConfigSecrets or clusterAPI")}
+		"an entry of spec.clusters is empty: set cluster, kubeConfigSecrets, clusterAPI or clusterProfiles")}
 }
 
 // secrets are the clusters of Secrets with a kubeconfig.
@@ -94,17 +97,26 @@ func (l Lister) secrets(ctx context.Context, as tenant.Identity, from *v1alpha1.
 // clusterAPIKind is the kind of clusters of Cluster API.
 var clusterAPIKind = schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}
 
-// clusterAPI are the clusters of Cluster API, which writes a Secret with a kubeconfig for each.
-func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alpha1.ClusterAPIClusters) (map[string]revision.Cluster, error) {
-	kind, err := l.Tenants.Kinds().Preferred(ctx, clusterAPIKind)
+// served is the resource of a kind that has to be installed.
+func (l Lister) served(ctx context.Context, kind schema.GroupKind) (schema.GroupVersionResource, error) {
+	found, err := l.Tenants.Kinds().Preferred(ctx, kind)
 	switch {
 	case discovery.IsNoKind(err):
-		return nil, &Error{Reason: v1alpha1.ReasonNotFound, err: errors.New(
-			"spec.clusters[].clusterAPI: this cluster does not serve the kind Cluster of cluster.x-k8s.io: install Cluster API, or remove the entry")}
+		return schema.GroupVersionResource{}, &Error{Reason: v1alpha1.ReasonNotFound, err: fmt.Errorf(
+			"spec.clusters: this cluster does not serve the kind %s of %s: install it, or remove the entry", kind.Kind, kind.Group)}
 	case err != nil:
-		return nil, &Error{Reason: v1alpha1.ReasonFailed, err: fmt.Errorf("finding the kind Cluster of cluster.x-k8s.io: %w", err)}
+		return schema.GroupVersionResource{}, &Error{Reason: v1alpha1.ReasonFailed, err: fmt.Errorf("finding the kind %s of %s: %w", kind.Kind, kind.Group, err)}
 	}
-	objects, err := l.list(ctx, as, kind.Resource, &from.Selector)
+	return found.Resource, nil
+}
+
+// clusterAPI are the clusters of Cluster API, which writes a Secret with a kubeconfig for each.
+func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alpha1.ClusterAPIClusters) (map[string]revision.Cluster, error) {
+	kind, err := l.served(ctx, clusterAPIKind)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := l.list(ctx, as, kind, &from.Selector)
 	if err != nil {
 		return nil, err
 	}
@@ -113,20 +125,27 @@ func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alph
 	})
 }
 
-// SecretGone tells whether a Secret does not exist, as a ServiceAccount sees it that may read it.
-func (l Lister) SecretGone(ctx context.Context, namespace, account, name string) (bool, error) {
+// Gone tells whether what leads to a cluster, a Secret or a ClusterProfile, does not exist, as a ServiceAccount sees it that may read it.
+func (l Lister) Gone(ctx context.Context, namespace, account string, of *v1alpha1.KubeConfigReference) (bool, error) {
 	as := tenant.Identity{Namespace: namespace, ServiceAccount: account}
 	client, err := l.Tenants.Client(as)
 	if err != nil {
 		return false, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: err}
 	}
-	ref := tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace: namespace, Name: name}
+	ref := tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace: namespace, Name: of.SecretRef.Name}
+	if of.ClusterProfileRef != nil {
+		if _, err := l.served(ctx, clusterprofile.Kind); err != nil {
+			return false, err // without its kind nothing is known of the object
+		}
+		ref.Resource = clusterprofile.Resource
+		ref.Name = of.ClusterProfileRef.Name
+	}
 	_, err = client.Metadata(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err != nil && !apierrors.IsForbidden(err):
-		return false, &Error{Reason: v1alpha1.ReasonFailed, err: fmt.Errorf("looking for secret %s/%s as serviceaccount %s: %w", namespace, name, as, err)}
+		return false, &Error{Reason: v1alpha1.ReasonFailed, err: fmt.Errorf("looking for %s %s/%s as serviceaccount %s: %w", ref.Resource.Resource, namespace, ref.Name, as, err)}
 	}
 	return false, nil
 }
@@ -139,9 +158,8 @@ func clusters(objects []metav1.PartialObjectMetadata, what string, secret func(n
 	found := make(map[string]revision.Cluster, len(objects))
 	for i := range objects {
 		object := &objects[i]
-		if len(object.Name) > 63 || !clusterName.MatchString(object.Name) {
-			return nil, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: fmt.Errorf(
-				"%s %s/%s is selected by spec.clusters, and its name cannot be that of a cluster: it may have at most 63 characters; rename it, or remove the label that selects it", what, object.Namespace, object.Name)}
+		if err := checkName(what, object.Namespace, object.Name); err != nil {
+			return nil, err
 		}
 		found[object.Name] = revision.Cluster{
 			Name: object.Name, Labels: object.Labels, Annotations: object.Annotations,
@@ -151,15 +169,65 @@ func clusters(objects []metav1.PartialObjectMetadata, what string, secret func(n
 	return found, nil
 }
 
+// checkName refuses names that cannot be those of clusters.
+func checkName(what, namespace, name string) error {
+	if len(name) <= 63 && clusterName.MatchString(name) {
+		return nil
+	}
+	return &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: fmt.Errorf(
+		"%s %s/%s is selected by spec.clusters, and its name cannot be that of a cluster: it may have at most 63 characters; rename it, or remove the label that selects it", what, namespace, name)}
+}
+
 // pageSize is how many objects are listed at once.
 const pageSize = 500
 
 // list lists the metadata of objects of a namespace as an account of it.
 func (l Lister) list(ctx context.Context, as tenant.Identity, resource schema.GroupVersionResource, selector *metav1.LabelSelector) ([]metav1.PartialObjectMetadata, error) {
+	var all []metav1.PartialObjectMetadata
+	return all, l.pages(ctx, as, resource, selector, func(client *tenant.Client, options metav1.ListOptions) (string, error) {
+		page, err := client.ListMetadata(ctx, tenant.Ref{Resource: resource, Namespace: as.Namespace}, options)
+		if err != nil {
+			return "", err
+		}
+		all = slices.Concat(all, page.Items)
+		return page.Continue, nil
+	})
+}
+
+// pages lists objects page by page.
+func (l Lister) pages(
+	ctx context.Context, as tenant.Identity, resource schema.GroupVersionResource, selector *metav1.LabelSelector,
+	read func(client *tenant.Client, options metav1.ListOptions) (next string, err error),
+) error {
 	selects, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return nil, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: fmt.Errorf("a selector in spec.clusters is not valid: %w", err)}
+		return &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: fmt.Errorf("a selector in spec.clusters is not valid: %w", err)}
 	}
+	client, err := l.client(ctx, as)
+	if err != nil {
+		return err
+	}
+	options := metav1.ListOptions{LabelSelector: selects.String(), Limit: pageSize}
+	for {
+		next, err := read(client, options)
+		var known *Error
+		switch {
+		case errors.As(err, &known):
+			return err
+		case apierrors.IsForbidden(err):
+			return &Error{Reason: v1alpha1.ReasonUnauthorized, err: fmt.Errorf(
+				"serviceaccount %s may not list %s in namespace %s: give it that permission, or name each cluster in spec.clusters[].cluster", as, resource.GroupResource(), as.Namespace)}
+		case err != nil:
+			return &Error{Reason: v1alpha1.ReasonFailed, err: fmt.Errorf("listing %s in namespace %s as serviceaccount %s: %w", resource.GroupResource(), as.Namespace, as, err)}
+		}
+		if options.Continue = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// client impersonates an account that exists.
+func (l Lister) client(ctx context.Context, as tenant.Identity) (*tenant.Client, error) {
 	exists, err := l.Tenants.AccountExisted(ctx, as)
 	if err != nil {
 		return nil, &Error{Reason: v1alpha1.ReasonFailed, err: err}
@@ -172,20 +240,5 @@ func (l Lister) list(ctx context.Context, as tenant.Identity, resource schema.Gr
 	if err != nil {
 		return nil, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: err}
 	}
-	var all []metav1.PartialObjectMetadata
-	options := metav1.ListOptions{LabelSelector: selects.String(), Limit: pageSize}
-	for {
-		page, err := client.ListMetadata(ctx, tenant.Ref{Resource: resource, Namespace: as.Namespace}, options)
-		switch {
-		case apierrors.IsForbidden(err):
-			return nil, &Error{Reason: v1alpha1.ReasonUnauthorized, err: fmt.Errorf(
-				"serviceaccount %s may not list %s in namespace %s: give it that permission, or name each cluster in spec.clusters[].cluster", as, resource.GroupResource(), as.Namespace)}
-		case err != nil:
-			return nil, &Error{Reason: v1alpha1.ReasonFailed, err: fmt.Errorf("listing %s in namespace %s as serviceaccount %s: %w", resource.GroupResource(), as.Namespace, as, err)}
-		}
-		all = slices.Concat(all, page.Items)
-		if options.Continue = page.Continue; options.Continue == "" {
-			return all, nil
-		}
-	}
+	return client, nil
 }

@@ -22,6 +22,8 @@ type Leaver struct {
 	Wave int
 	// Removing tells that its BundleDeployment is being deleted.
 	Removing bool
+	// Stuck tells that this waits for something to be corrected. It takes no place of its wave: it would keep others from being removed.
+	Stuck bool
 	// Released tells that its BundleDeployment has the annotation satchel.dev/rollout-released: it does not count for the limit.
 	Released bool
 }
@@ -154,7 +156,7 @@ func (in *RemovalInput) next(waiting []Leaver) []string {
 			continue
 		}
 		all++
-		if leaver.Removing {
+		if leaver.Removing && !leaver.Stuck {
 			removing++
 		}
 	}

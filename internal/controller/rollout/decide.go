@@ -150,7 +150,9 @@ func (s *state) leavers() []rollout.Leaver {
 	var leavers []rollout.Leaver
 	for name, child := range s.children {
 		if _, selected := s.clusters[name]; !selected {
-			leavers = append(leavers, rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Released: removal.Released(child)})
+			leavers = append(leavers, rollout.Leaver{
+				Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Stuck: removal.Stuck(child), Released: removal.Released(child),
+			})
 		}
 	}
 	slices.SortFunc(leavers, func(a, b rollout.Leaver) int { return cmp.Compare(a.Name, b.Name) })

@@ -122,7 +122,7 @@ func (r *Reconciler) removeChildren(ctx context.Context, s *state) (left int, _ 
 	}
 	var leavers []rollout.Leaver
 	for name, child := range s.children {
-		leaver := rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero()}
+		leaver := rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Stuck: removal.Stuck(child)}
 		if cluster, known := s.memory.clusters[name]; known {
 			leaver.Wave = strategy.WaveOf(cluster.Labels)
 		}

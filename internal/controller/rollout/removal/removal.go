@@ -46,6 +46,11 @@ func (w Writer) Release(ctx context.Context, child *v1alpha1.BundleDeployment, p
 	return w.annotate(ctx, child, v1alpha1.RolloutReleasedAnnotation, plan)
 }
 
+// Stuck tells whether the removal of a BundleDeployment waits for something to be corrected.
+func Stuck(child *v1alpha1.BundleDeployment) bool {
+	return !child.DeletionTimestamp.IsZero() && apimeta.IsStatusConditionTrue(child.Status.Conditions, v1alpha1.RemovalBlockedCondition)
+}
+
 // LacksCluster tells whether the removal of a BundleDeployment waits for a kubeconfig that cannot be read.
 func LacksCluster(child *v1alpha1.BundleDeployment) bool {
 	blocked := apimeta.FindStatusCondition(child.Status.Conditions, v1alpha1.RemovalBlockedCondition)

@@ -80,7 +80,7 @@ func TestF36NothingIsReadAtRest(t *testing.T) {
 	server.is(1500, "newer") // unnoticed, but the watch ends
 	for range events {       //nolint:revive // until it has ended
 	}
-	eventually(t, "looks after the watch ended", func() bool { return counted.count.Load() > 2 })
+	eventually(t, "the revision is read when the watch has ended", func() bool { return counted.count.Load() > 2 })
 	events = follow("2000") // from what an event had brought
 	server.is(1700, "old")  // later than all that was read
 	select {

@@ -41,6 +41,8 @@ const (
 	rukpakGroup = "core.rukpak.io"
 	olmGroup    = "operators.coreos.com"
 	olmV1Group  = "olm.operatorframework.io"
+	configGroup = "config.openshift.io"
+	contentKind = "operator.openshift.io/ImageContentSourcePolicy"
 )
 
 // input are the manifests that were read, by their role.
@@ -71,6 +73,10 @@ var migrators = map[string]func(*input, *reading){
 	olmGroup + "/CatalogSource":       migrateCatalogSource,
 	olmV1Group + "/ClusterExtension":  migrateExtension,
 	olmV1Group + "/ClusterCatalog":    migrateClusterCatalog,
+
+	configGroup + "/ImageDigestMirrorSet": migrateDigestMirrors,
+	configGroup + "/ImageTagMirrorSet":    migrateTagMirrors,
+	contentKind:                           migrateContentPolicy,
 }
 
 // withBundle are the kinds that --image is about.
@@ -86,6 +92,10 @@ var knownVersions = map[string][]string{
 	olmGroup + "/CatalogSource":       {"v1alpha1"},
 	olmV1Group + "/ClusterExtension":  {"v1", "v1alpha1"},
 	olmV1Group + "/ClusterCatalog":    {"v1"},
+
+	configGroup + "/ImageDigestMirrorSet": {"v1"},
+	configGroup + "/ImageTagMirrorSet":    {"v1"},
+	contentKind:                           {"v1alpha1"},
 }
 
 // without says why kinds are not translated that only accompany the migrated ones.
@@ -141,7 +151,8 @@ func (in *input) addItem(kind string, m manifest.Manifest) {
 		in.problems = append(in.problems, m.Problem(ruleKind,
 			fmt.Sprintf("%s %s is not migrated", quoted(m.Object.GetAPIVersion()), quoted(m.Object.GetKind())),
 			"leave it out; known are BundleDeployment and Bundle of RukPak, Subscription (with its OperatorGroup, InstallPlan and "+
-				"ClusterServiceVersion) and CatalogSource of OLM, and ClusterExtension and ClusterCatalog of OLM v1"))
+				"ClusterServiceVersion) and CatalogSource of OLM, ClusterExtension and ClusterCatalog of OLM v1, and ImageDigestMirrorSet, ImageTagMirrorSet and "+
+				"ImageContentSourcePolicy of OpenShift"))
 	case !contains(versions, version):
 		in.problems = append(in.problems, m.Problem(ruleKind,
 			fmt.Sprintf("the version %s of %s is not known", quoted(version), quoted(m.Object.GetKind())),

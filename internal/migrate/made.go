@@ -121,6 +121,8 @@ func identity(made any) string {
 		return o.Kind + " " + o.Namespace + "/" + o.Name
 	case *v1alpha1.BundleCatalog:
 		return o.Kind + " " + o.Namespace + "/" + o.Name
+	case *v1alpha1.BundleImagePolicy:
+		return o.Kind + " " + o.Namespace + "/" + o.Name
 	case *v1alpha1.BundleSource:
 		return o.Kind + " " + o.Namespace + "/" + o.Name
 	}

@@ -23,7 +23,7 @@ type Result struct {
 type Item struct {
 	// From names it, with file and document.
 	From string
-	// Objects are its translation: a BundleDeployment, BundleSource or BundleCatalog.
+	// Objects are its translation: a BundleDeployment, BundleSource, BundleCatalog or BundleImagePolicies.
 	Objects []any
 	// Notes are fields without counterpart, and what the user has to do.
 	Notes []string

@@ -41,6 +41,9 @@ var othersKinds = []othersKind{
 	{"olm.operatorframework.io", "v1", "ClusterExtension", false, false},
 	{"olm.operatorframework.io", "v1alpha1", "ClusterExtension", false, false},
 	{"olm.operatorframework.io", "v1", "ClusterCatalog", false, true},
+	{"config.openshift.io", "v1", "ImageDigestMirrorSet", false, true},
+	{"config.openshift.io", "v1", "ImageTagMirrorSet", false, true},
+	{"operator.openshift.io", "v1alpha1", "ImageContentSourcePolicy", false, true},
 	{"olm.operatorframework.io", "v1", "ClusterExtensionRevision", false, false},
 	{"olm.operatorframework.io", "v1", "ClusterObjectSet", false, false},
 }

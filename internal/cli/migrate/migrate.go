@@ -42,6 +42,8 @@ from the cluster, and writes equivalent objects of Satchel as YAML. Supported ar
     operators.coreos.com        Subscription (v1alpha1), with the OperatorGroup, InstallPlan and ClusterServiceVersion
                                 that belong to it; CatalogSource (v1alpha1)
     olm.operatorframework.io    ClusterExtension (v1, v1alpha1), with its revisions; ClusterCatalog (v1)
+    config.openshift.io         ImageDigestMirrorSet, ImageTagMirrorSet (v1)
+    operator.openshift.io       ImageContentSourcePolicy (v1alpha1)
 
 Comments say where each object comes from, what has no counterpart, and how its ServiceAccount gets its permissions.
 Unknown fields are named in a comment. If an object cannot be translated, it is reported with file and document, and
@@ -76,7 +78,7 @@ kubectl get bundledeployments.core.rukpak.io -o yaml | satchel migrate - --insta
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.images, "image", nil, "Image of the bundle of an object, as NAME=IMAGE or NAMESPACE/NAME=IMAGE; may be repeated.")
 	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "Install namespace of bundles for which the manifests name none.")
-	flags.StringVar(&o.CatalogNamespace, "catalog-namespace", "", "Namespace of the counterparts of cluster-scoped catalogs; without it, that of --namespace or "+migrate.DefaultCatalogNamespace+".")
+	flags.StringVar(&o.CatalogNamespace, "catalog-namespace", "", "Namespace of the counterparts of cluster-scoped catalogs and mirrors; without it, that of --namespace or "+migrate.DefaultCatalogNamespace+".")
 	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that the controller impersonates, if the manifests name none.")
 	flags.BoolVar(&o.cluster, "cluster", false, "Read objects from the cluster: those of the namespace, and cluster-scoped ones.")
 	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "With --cluster: read the objects of all namespaces.")

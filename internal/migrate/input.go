@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -176,6 +177,8 @@ type reading struct {
 	made     []any
 	rights   *RBAC
 	adopts   bool
+
+	installed *v1alpha1.CatalogInstalled
 }
 
 // note says what has no counterpart, or is worth knowing.

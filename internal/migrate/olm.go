@@ -33,17 +33,19 @@ func migrateSubscription(in *input, r *reading) {
 		options.DeploymentConfig = r.deploymentConfig(config)
 	}
 	r.keepPods(options, group, in.version(r, installed))
-	if r.channel() {
+	if r.channel(packageName, installed) {
 		d.Spec.Approval = &v1alpha1.ApprovalOptions{Mode: v1alpha1.ApprovalManual}
 	}
 	r.finish(d)
 }
 
 // channel notes the channel of the installed version, and tells whether upgrades need approval.
-func (r *reading) channel() (manual bool) {
+func (r *reading) channel(packageName, installed string) (manual bool) {
 	channel, source, namespace := r.spec.text("channel"), r.spec.text("source"), r.spec.text("sourceNamespace")
-	r.note("upgrades along the channel %s of the CatalogSource %s have no counterpart: an upgrade is another image in spec.source",
-		quoted(channel), quoted(namespace+"/"+source))
+	r.follow(r.subscribed(packageName, installed, channel, source))
+	if namespace != "" && namespace != r.Object.GetNamespace() {
+		r.note("its CatalogSource is in the namespace %s: spec.catalog finds a BundleCatalog there only if the flag --shared-catalog-namespace names it", quoted(namespace))
+	}
 	switch approval := r.spec.text("installPlanApproval"); approval {
 	case "", "Automatic":
 	case "Manual":

@@ -4,7 +4,6 @@ package migrate
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
@@ -34,14 +33,15 @@ func migrateExtension(in *input, r *reading) {
 
 // extensionImage finds the image of the bundle that is installed.
 func (in *input) extensionImage(r *reading) *v1alpha1.BundleSourceSpec {
-	if image := in.image(r.Manifest); image != "" {
-		return pinned(image)
-	}
 	bundle := r.status.sub("install").sub("bundle")
 	if len(bundle.left) == 0 {
 		bundle = r.status.sub("installedBundle")
 	}
 	name, version := bundle.text("name"), bundle.text("version")
+	r.installed = installedBundle(name, version)
+	if image := in.image(r.Manifest); image != "" {
+		return pinned(image)
+	}
 	for _, found := range []struct{ image, from string }{
 		{r.status.text("installedBundleResource"), "status.installedBundleResource"},
 		{in.revisionImage(r, name), "its revision"},
@@ -150,7 +150,7 @@ func (r *reading) extensionConfig(d *v1alpha1.BundleDeployment) {
 	}
 }
 
-// catalog notes the catalog settings that led to the installed version.
+// catalog notes the spec.catalog with the settings that led to the installed version.
 func (r *reading) catalog() {
 	source := r.spec.sub("source")
 	if kind := source.text("sourceType"); kind != "" && kind != "Catalog" {
@@ -165,20 +165,8 @@ func (r *reading) catalog() {
 	if one := catalog.text("channel"); one != "" {
 		channels = append(channels, one)
 	}
-	wanted := ""
-	if version != "" {
-		wanted += ", version " + quoted(version)
-	}
-	if len(channels) > 0 {
-		wanted += ", channels " + quoted(strings.Join(channels, ", "))
-	}
-	r.note("upgrades of the package %s%s from catalogs are not translated: an upgrade is another image in spec.source, spec.catalog in its place, "+
-		"or image.semver where the tags of the repository are versions", quoted(name), wanted)
-	if policy := catalog.text("upgradeConstraintPolicy"); policy != "" {
-		r.note("%s %s has no counterpart: the image in the manifest is installed", catalog.at("upgradeConstraintPolicy"), quoted(policy))
-	}
-	if len(catalog.sub("selector").left) > 0 {
-		r.note("%s is not translated: spec.catalog.catalogSelector selects BundleCatalogs", catalog.at("selector"))
-	}
-	delete(catalog.left, "selector")
+	c := v1alpha1.CatalogPackage{Package: name, Version: version, Channels: channels, Installed: r.installed}
+	r.upgrades(&c, catalog)
+	r.selected(&c, catalog)
+	r.follow(c)
 }

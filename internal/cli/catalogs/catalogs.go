@@ -92,26 +92,32 @@ func (f *Flags) Open(ctx context.Context, a *kit.App) (*Set, error) {
 	if len(places) == 0 {
 		return set, reader.all(ctx, set)
 	}
+	return set, f.open(ctx, reader, set, places)
+}
+
+// open opens the catalogs of --catalog.
+func (f *Flags) open(ctx context.Context, reader *clusterReader, set *Set, places []place) error {
 	for _, p := range places {
+		var err error
 		var c content
 		switch {
 		case p.path == "":
 			err = reader.one(ctx, set, p.name)
 			if err != nil {
-				return set, err
+				return err
 			}
 			continue
 		case p.isImage():
-			c, err = set.openImage(ctx, a, p.path, f.insecure)
+			c, err = set.openImage(ctx, reader.app, p.path, f.insecure)
 		default:
 			c, err = openFiles(p.path)
 		}
 		if err != nil {
-			return set, fmt.Errorf("catalog %s at %s: %w", p.name, p.path, err)
+			return fmt.Errorf("catalog %s at %s: %w", p.name, p.path, err)
 		}
 		set.catalogs = append(set.catalogs, opened{name: p.name, where: p.path, priority: p.priority, content: c})
 	}
-	return set, nil
+	return nil
 }
 
 // Close removes what was downloaded.

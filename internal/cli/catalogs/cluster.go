@@ -3,12 +3,14 @@
 package catalogs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,6 +35,7 @@ type Seen struct {
 type clusterReader struct {
 	app      *kit.App
 	flags    *Flags
+	searcher *v1alpha1.BundleDeployment // that the catalogs are read for; nil for none
 	explorer *kit.Explorer
 	seen     []Seen
 	looked   bool
@@ -47,9 +50,15 @@ func (r *clusterReader) all(ctx context.Context, set *Set) error {
 	if err != nil {
 		return err
 	}
+	selects, err := r.selection()
+	if err != nil {
+		return err
+	}
 	for _, s := range seen {
 		switch {
-		case s.Shadowed:
+		case s.Shadowed || !selects(s):
+		case s.Status.Content == nil && r.searcher != nil && conditions.IsFalse(s, v1alpha1.SourceVerifiedCondition):
+			return servesNothing(s)
 		case s.Status.Content == nil:
 			r.app.Note([]string{fmt.Sprintf("BundleCatalog %s/%s is left out, since it serves nothing: see the command status catalog %s", s.Namespace, s.Name, s.Name)})
 		default:
@@ -57,6 +66,9 @@ func (r *clusterReader) all(ctx context.Context, set *Set) error {
 				return err
 			}
 		}
+	}
+	if len(set.catalogs) == 0 && len(seen) > 0 && r.searcher != nil && r.searcher.Spec.Catalog.CatalogSelector != nil {
+		return fmt.Errorf("no BundleCatalog that the namespace %q sees serves something and has the labels of spec.catalog.catalogSelector: create one, or correct the labels", r.explorer.Namespace)
 	}
 	if len(set.catalogs) == 0 {
 		return fmt.Errorf("the namespace %q sees no BundleCatalog that serves something: create one, or give --catalog NAME=PATH", r.explorer.Namespace)
@@ -76,9 +88,13 @@ func (r *clusterReader) one(ctx context.Context, set *Set, name string) error {
 		return fmt.Errorf("%w; a folder or image is given as --catalog %s=PATH", missing, name)
 	}
 	if seen[at].Status.Content == nil {
-		return fmt.Errorf("BundleCatalog %s/%s serves nothing: %s", seen[at].Namespace, name, view.OneLine(view.Summarize(seen[at].BundleCatalog).Text(), 0))
+		return servesNothing(seen[at])
 	}
 	return r.add(set, seen[at])
+}
+
+func servesNothing(s Seen) error {
+	return fmt.Errorf("BundleCatalog %s/%s serves nothing: %s", s.Namespace, s.Name, view.OneLine(view.Summarize(s.BundleCatalog).Text(), 0))
 }
 
 // add opens a catalog that serves something.
@@ -101,6 +117,9 @@ func (r *clusterReader) visible(ctx context.Context) ([]Seen, error) {
 		return nil, err
 	}
 	r.explorer, r.looked = x, true
+	if r.searcher != nil {
+		x.Namespace = cmp.Or(r.searcher.Namespace, x.Namespace)
+	}
 	shared, err := r.flags.sharedNamespace(ctx, x)
 	if err != nil {
 		r.app.Note([]string{err.Error()})

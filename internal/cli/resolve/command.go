@@ -9,6 +9,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/cli/catalogs"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/manifests"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/resolver"
 )
@@ -21,14 +22,23 @@ type options struct {
 	installed     string
 	upgradePolicy string
 	downgrade     string
+	files         []string
 	output        printer.Output
 }
+
+// exitCodes is the part of the help about exit codes.
+const exitCodes = `Exit codes:
+
+    0    resolved; the BundleDeployment of -f or of the cluster stays at its bundle, or has none yet
+    1    resolved, and the BundleDeployment would go to another bundle
+    2    nothing can be chosen, or failed: wrong use, not found, no access
+    130  interrupted by Ctrl-C`
 
 // Command returns the command resolve.
 func Command(a *kit.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:     "resolve PACKAGE",
+		Use:     "resolve PACKAGE | resolve -f FILE [NAME] | resolve deployment/NAME",
 		GroupID: kit.GroupPreview,
 		Short:   "Show which bundle of a package a version range resolves to",
 		Long: `Chooses a bundle of a package from file-based catalogs (FBC) by the rules of OLM v1: the newest version in the range and
@@ -37,6 +47,11 @@ successor of the installed one in the upgrade graph (replaces, skips, skipRange)
 
 ` + catalogs.Help + `
 
+-f takes the manifest of a BundleDeployment, validates it by the CRD, and resolves its spec.catalog: the package, version,
+channels, upgrade policy and downgrade are those of the manifest, and catalogs are those that it names. Upgrades start from
+the bundle of its lock, or else from spec.catalog.installed. deployment/NAME is a BundleDeployment of the cluster; upgrades
+start from what its status says is installed. --installed takes precedence over both.
+
 The text output shows how many bundles of each catalog were left after each filter, deprecations, and why a newer bundle
 was not chosen. With -o json and -o yaml the output has the fields bundle, version, image and catalog.
 
@@ -44,7 +59,7 @@ If there is no bundle to choose, or if several catalogs of the same priority off
 is the message of OLM v1. The next lines show the filters, the nearest bundle, and what to change. The same version with
 the same image digest in several catalogs is not ambiguous, other than in OLM v1: the first catalog by name is used.
 
-` + kit.ExitCodes,
+` + exitCodes,
 		Example: a.Example(`
 # The newest version
 satchel resolve argocd-operator --catalog community=./catalog
@@ -58,21 +73,28 @@ satchel resolve argocd-operator --version ">=0.11 <0.12" --channel alpha --catal
 # The next upgrade of what is installed
 satchel resolve argocd-operator --installed argocd-operator.v0.10.0@0.10.0 --catalog community=./catalog
 
+# What does this manifest resolve to? Exits with 1 if its lock has another bundle
+satchel resolve -f deploy/argocd.yaml --catalog community=./catalog
+
+# Is there an upgrade for what is installed in the cluster?
+satchel resolve deployment/argocd-operator -n demo
+
 # As JSON, from a catalog of your own before a public one
 satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --catalog community=./catalog`),
-		ValidArgsFunction: cobra.NoFileCompletions, // reading a large catalog takes seconds
+		ValidArgsFunction: complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" {
-				return kit.UsageError(cmd, "resolve needs one package, got %s", kit.Given(args))
-			}
-			q, err := o.query(args[0])
+			read, err := o.reader(cmd, args)
 			if err != nil {
-				return kit.UsageError(cmd, "%v", err)
+				return err
 			}
 			if err := o.catalogs.Parse(cmd); err != nil {
 				return err
 			}
-			return o.resolve(cmd.Context(), a, q)
+			asked, err := read(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			return o.resolve(cmd.Context(), a, asked)
 		},
 	}
 	o.flags(a, cmd)
@@ -84,6 +106,7 @@ func (o *options) flags(a *kit.App, cmd *cobra.Command) {
 	f.StringVar(&o.version, "version", "", "Range of versions, such as \">=1.2 <2\" or 1.2.x; empty for all, prereleases included.")
 	f.StringSliceVar(&o.channels, "channel", nil, "Channel that bundles and upgrade edges are taken from; may be repeated. All bundles if it is not given.")
 	o.catalogs.Bind(a, cmd)
+	manifests.Flag(cmd, &o.files, "Its spec.catalog is resolved.")
 	f.StringVar(&o.installed, "installed", "", "Installed bundle as BUNDLE@VERSION, from which upgrade edges are counted.")
 	o.upgradePolicy, o.downgrade = string(resolver.CatalogProvided), string(resolver.DowngradeRefuse)
 	a.EnumFlag(cmd, &o.upgradePolicy, "upgrade-policy", "", "Whether upgrades follow the edges of the catalog, or need none.",
@@ -93,25 +116,29 @@ func (o *options) flags(a *kit.App, cmd *cobra.Command) {
 	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputYAML)
 }
 
-// query is what the flags ask for.
-func (o *options) query(name string) (resolver.Query, error) {
-	q := resolver.Query{
-		Package: name, Range: o.version, Channels: o.channels,
-		UpgradePolicy: resolver.UpgradePolicy(o.upgradePolicy), Downgrade: resolver.Downgrade(o.downgrade),
+// complete completes deployment/NAME. Packages are not completed: reading a large catalog takes seconds.
+func complete(a *kit.App) kit.Completer {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		prefix := kit.Deployments.Word + "/"
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if !strings.HasPrefix(begun, prefix) {
+			return []string{prefix}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		names, directive := a.CompleteOne(kit.Deployments)(cmd, args, begun)
+		for i := range names {
+			names[i] = prefix + names[i]
+		}
+		return names, directive
 	}
-	if o.installed == "" {
-		return q, nil
-	}
-	installed, err := parseInstalled(o.installed)
-	if err != nil {
-		return q, err
-	}
-	q.Installed = installed
-	return q, nil
 }
 
 // parseInstalled reads the value of --installed. What is no version is for the resolver to refuse.
 func parseInstalled(value string) (*resolver.Installed, error) {
+	if value == "" {
+		return nil, nil //nolint:nilnil // nothing is installed
+	}
 	bundle, version, found := strings.Cut(value, "@")
 	if !found || bundle == "" {
 		return nil, catalogs.Usage("installed", value, "BUNDLE@VERSION, such as argocd-operator.v0.10.0@0.10.0")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/catalog"
+	"github.com/satchel-dev/satchel/internal/cli/catalogs"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/resolver"
@@ -23,35 +24,60 @@ type choice struct {
 	Catalog string `json:"catalog"`
 }
 
-func (o *options) resolve(ctx context.Context, a *kit.App, q resolver.Query) (err error) {
-	set, err := o.catalogs.Open(ctx, a)
-	defer func() { err = errors.Join(err, set.Close()) }()
+func (o *options) resolve(ctx context.Context, a *kit.App, asked *question) error {
+	loaded, err := o.load(ctx, a, asked)
 	if err != nil {
 		return err
 	}
-	loaded, err := set.Load(ctx, q.Package)
-	if err != nil {
+	if err := asked.start(loaded.Catalogs); err != nil {
 		return err
 	}
-	answer, err := resolver.Resolve(q, loaded.Catalogs)
+	answer, err := resolver.Resolve(asked.query, loaded.Catalogs)
 	var refusal *resolver.RefusalError
 	if errors.As(err, &refusal) {
-		printRefusal(a, refusal, loaded.Similar(q.Package))
+		asked.printRefusal(a, refusal, loaded.Similar(asked.query.Package))
 		a.Note(loaded.Problems)
 		return kit.ErrRefused
 	}
 	if err != nil {
 		return err
 	}
+	a.Note(asked.notes(answer))
+	if err := o.print(a, asked, answer, loaded.Problems); err != nil {
+		return err
+	}
+	if asked.change(answer) != "" {
+		return kit.ErrNo
+	}
+	return nil
+}
+
+// load reads the package from the catalogs.
+func (o *options) load(ctx context.Context, a *kit.App, asked *question) (loaded catalogs.Loaded, err error) {
+	var set *catalogs.Set
+	if asked.deployment == nil {
+		set, err = o.catalogs.Open(ctx, a)
+	} else {
+		set, err = o.catalogs.OpenFor(ctx, a, asked.deployment)
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	if err != nil {
+		return loaded, err
+	}
+	return set.Load(ctx, asked.query.Package)
+}
+
+// print shows the answer.
+func (o *options) print(a *kit.App, asked *question, answer resolver.Answer, problems []string) error {
 	if o.output == printer.OutputText {
-		a.Note(loaded.Problems)
-		_, err = fmt.Fprint(a.Streams.Out, text(answer))
+		a.Note(problems)
+		_, err := fmt.Fprint(a.Streams.Out, asked.text(answer))
 		return err
 	}
 	for _, d := range deprecations(answer) {
 		a.Note([]string{"deprecated " + d})
 	}
-	a.Note(loaded.Problems)
+	a.Note(problems)
 	return printer.PrintValue(a.Streams.Out, o.output, choice{
 		Bundle: answer.Bundle, Version: answer.Version, Image: answer.Image, Catalog: answer.Catalog,
 	})
@@ -59,10 +85,13 @@ func (o *options) resolve(ctx context.Context, a *kit.App, q resolver.Query) (er
 
 // printRefusal begins with the message of OLM v1, alone in its line and without a prefix, so that scripts can compare
 // it.
-func printRefusal(a *kit.App, refusal *resolver.RefusalError, further []string) {
+func (q *question) printRefusal(a *kit.App, refusal *resolver.RefusalError, further []string) {
 	fmt.Fprintln(a.Streams.ErrOut, view.Inline(refusal.Text))
 	for _, line := range append(refusal.Details(), further...) {
-		fmt.Fprintf(a.Streams.ErrOut, "  %s\n", view.Inline(inFlags.Replace(line)))
+		if q.deployment == nil {
+			line = inFlags.Replace(line)
+		}
+		fmt.Fprintf(a.Streams.ErrOut, "  %s\n", view.Inline(line))
 	}
 }
 
@@ -78,13 +107,14 @@ var inFlags = strings.NewReplacer(
 )
 
 // text is the output for people.
-func text(answer resolver.Answer) string {
+func (q *question) text(answer resolver.Answer) string {
 	var out strings.Builder
 	line := func(label, value string) {
 		if value != "" {
 			fmt.Fprintf(&out, "%-10s %s\n", label, view.Inline(value))
 		}
 	}
+	line("Change", q.change(answer))
 	line("Bundle", answer.Bundle)
 	line("Version", answer.Version)
 	line("Release", answer.Release)

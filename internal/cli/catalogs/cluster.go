@@ -57,7 +57,7 @@ func (r *clusterReader) all(ctx context.Context, set *Set) error {
 	for _, s := range seen {
 		switch {
 		case s.Shadowed || !selects(s):
-		case s.Status.Content == nil && r.searcher != nil && conditions.IsFalse(s, v1alpha1.SourceVerifiedCondition):
+		case r.withdrawn(s):
 			return servesNothing(s)
 		case s.Status.Content == nil:
 			r.app.Note([]string{fmt.Sprintf("BundleCatalog %s/%s is left out, since it serves nothing: see the command status catalog %s", s.Namespace, s.Name, s.Name)})
@@ -67,13 +67,23 @@ func (r *clusterReader) all(ctx context.Context, set *Set) error {
 			}
 		}
 	}
-	if len(set.catalogs) == 0 && len(seen) > 0 && r.searcher != nil && r.searcher.Spec.Catalog.CatalogSelector != nil {
-		return fmt.Errorf("no BundleCatalog that the namespace %q sees serves something and has the labels of spec.catalog.catalogSelector: create one, or correct the labels", r.explorer.Namespace)
-	}
 	if len(set.catalogs) == 0 {
-		return fmt.Errorf("the namespace %q sees no BundleCatalog that serves something: create one, or give --catalog NAME=PATH", r.explorer.Namespace)
+		return r.nothing(len(seen) > 0)
 	}
 	return nil
+}
+
+// withdrawn tells whether a catalog serves nothing any more because its signature is not trusted: a deployment waits for it.
+func (r *clusterReader) withdrawn(s Seen) bool {
+	return r.searcher != nil && s.Status.Content == nil && conditions.IsFalse(s, v1alpha1.SourceVerifiedCondition)
+}
+
+// nothing says why no catalog is searched.
+func (r *clusterReader) nothing(seen bool) error {
+	if seen && r.searcher != nil && r.searcher.Spec.Catalog.CatalogSelector != nil {
+		return fmt.Errorf("no BundleCatalog that the namespace %q sees serves something and has the labels of spec.catalog.catalogSelector: create one, or correct the labels", r.explorer.Namespace)
+	}
+	return fmt.Errorf("the namespace %q sees no BundleCatalog that serves something: create one, or give --catalog NAME=PATH", r.explorer.Namespace)
 }
 
 // one opens the catalog with a name. One that serves nothing is an error, not a catalog without packages.

@@ -34,14 +34,8 @@ const exitCodes = `Exit codes:
     2    nothing can be chosen, or failed: wrong use, not found, no access
     130  interrupted by Ctrl-C`
 
-// Command returns the command resolve.
-func Command(a *kit.App) *cobra.Command {
-	var o options
-	cmd := &cobra.Command{
-		Use:     "resolve PACKAGE | resolve -f FILE [NAME] | resolve deployment/NAME",
-		GroupID: kit.GroupPreview,
-		Short:   "Show which bundle of a package a version range resolves to",
-		Long: `Chooses a bundle of a package from file-based catalogs (FBC) by the rules of OLM v1: the newest version in the range and
+// help is the help of the command.
+const help = `Chooses a bundle of a package from file-based catalogs (FBC) by the rules of OLM v1: the newest version in the range and
 the channels that is not deprecated, from the catalog with the highest priority. With --installed, the bundle must be a
 successor of the installed one in the upgrade graph (replaces, skips, skipRange).
 
@@ -59,7 +53,16 @@ If there is no bundle to choose, or if several catalogs of the same priority off
 is the message of OLM v1. The next lines show the filters, the nearest bundle, and what to change. The same version with
 the same image digest in several catalogs is not ambiguous, other than in OLM v1: the first catalog by name is used.
 
-` + exitCodes,
+` + exitCodes
+
+// Command returns the command resolve.
+func Command(a *kit.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:     "resolve PACKAGE | resolve -f FILE [NAME] | resolve deployment/NAME",
+		GroupID: kit.GroupPreview,
+		Short:   "Show which bundle of a package a version range resolves to",
+		Long:    help,
 		Example: a.Example(`
 # The newest version
 satchel resolve argocd-operator --catalog community=./catalog

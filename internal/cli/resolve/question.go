@@ -22,7 +22,7 @@ type question struct {
 	deployment *v1alpha1.BundleDeployment
 	// bundle and image are what the deployment is at now: its lock, or what its status says; empty if that is not known.
 	bundle, image string
-	// unversioned says that upgrades start from the bundle of the lock, whose version only a catalog knows.
+	// unversioned says that upgrades start from the bundle of the lock. Only a catalog knows its version.
 	unversioned bool
 }
 

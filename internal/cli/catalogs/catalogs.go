@@ -59,6 +59,9 @@ func (f *Flags) Parse(cmd *cobra.Command) error {
 	return nil
 }
 
+// Insecure tells whether registries are read with plain HTTP.
+func (f *Flags) Insecure() bool { return f.insecure }
+
 // Set is the catalogs of a command that are open.
 type Set struct {
 	catalogs []opened

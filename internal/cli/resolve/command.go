@@ -23,6 +23,7 @@ type options struct {
 	upgradePolicy string
 	downgrade     string
 	files         []string
+	write         string
 	output        printer.Output
 }
 
@@ -79,6 +80,9 @@ satchel resolve argocd-operator --installed argocd-operator.v0.10.0@0.10.0 --cat
 # What does this manifest resolve to? Exits with 1 if its lock has another bundle
 satchel resolve -f deploy/argocd.yaml --catalog community=./catalog
 
+# Upgrade the lock of a BundleDeployment in Git
+satchel resolve -f deploy/argocd.yaml --write deploy/argocd.yaml --catalog community=./catalog
+
 # Is there an upgrade for what is installed in the cluster?
 satchel resolve deployment/argocd-operator -n demo
 
@@ -110,6 +114,8 @@ func (o *options) flags(a *kit.App, cmd *cobra.Command) {
 	f.StringSliceVar(&o.channels, "channel", nil, "Channel that bundles and upgrade edges are taken from; may be repeated. All bundles if it is not given.")
 	o.catalogs.Bind(a, cmd)
 	manifests.Flag(cmd, &o.files, "Its spec.catalog is resolved.")
+	f.StringVar(&o.write, "write", "", "File with a BundleDeployment, whose lock gets the answer, or with a BundleSource, whose image does.")
+	_ = cmd.MarkFlagFilename("write", "yaml", "yml", "json") // it only fails for a flag that does not exist
 	f.StringVar(&o.installed, "installed", "", "Installed bundle as BUNDLE@VERSION, from which upgrade edges are counted.")
 	o.upgradePolicy, o.downgrade = string(resolver.CatalogProvided), string(resolver.DowngradeRefuse)
 	a.EnumFlag(cmd, &o.upgradePolicy, "upgrade-policy", "", "Whether upgrades follow the edges of the catalog, or need none.",

@@ -46,6 +46,9 @@ func (o *options) resolve(ctx context.Context, a *kit.App, asked *question) erro
 	if err := o.print(a, asked, answer, loaded.Problems); err != nil {
 		return err
 	}
+	if o.write != "" {
+		return o.writeAnswer(ctx, a, asked, answer)
+	}
 	if asked.change(answer) != "" {
 		return kit.ErrNo
 	}

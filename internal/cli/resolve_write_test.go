@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+)
+
+const digestOne = "registry.example.org/shop@sha256:1111111111111111111111111111111111111111111111111111111111111111"
+
+// TestResolveWrites resolves a BundleDeployment of a file, and writes its lock (C64).
+func TestResolveWrites(t *testing.T) {
+	catalog := `{"schema":"olm.package","name":"shop"}
+{"schema":"olm.channel","package":"shop","name":"stable","entries":[{"name":"shop.v1.0.0"},{"name":"shop.v1.1.0","replaces":"shop.v1.0.0"},{"name":"shop.v1.2.0","replaces":"shop.v1.1.0"}]}
+`
+	for version, digit := range map[string]string{"1.0.0": "1", "1.1.0": "2", "1.2.0": "3"} {
+		catalog += `{"schema":"olm.bundle","package":"shop","name":"shop.v` + version + `","image":"registry.example.org/shop@sha256:` + strings.Repeat(digit, 64) +
+			`","properties":[{"type":"olm.package","value":{"packageName":"shop","version":"` + version + `"}}]}` + "\n"
+	}
+	const deployment = `apiVersion: satchel.dev/v1alpha1
+kind: BundleDeployment
+metadata: {name: shop, namespace: demo}
+spec:
+  serviceAccountName: installer
+  catalog:
+    package: shop # bought
+    version: 1.0.0
+`
+	const source = "apiVersion: satchel.dev/v1alpha1\nkind: BundleSource\nmetadata: {name: shop}\nspec:\n  sources:\n  - image: {ref: registry.example.org/shop:v1} # of the rollout\n"
+	t.Chdir(writeFiles(t, map[string]string{"catalog.json": catalog, "shop.yaml": deployment, "source.yaml": source, "none.yaml": source}))
+	const from = "--catalog=community=catalog.json"
+	want := func(line []string, code int, parts ...string) {
+		t.Helper()
+		got := satchel(t, append([]string{"resolve"}, line...)...)
+		if got.code != code {
+			t.Fatalf("resolve %q: exit %d, want %d: %s", line, got.code, code, got)
+		}
+		for _, part := range parts {
+			if !strings.Contains(got.out+got.err, part) {
+				t.Errorf("resolve %q lacks %q: %s", line, part, got)
+			}
+		}
+	}
+	want([]string{"-f", "shop.yaml", from}, kit.ExitOK, "Bundle     shop.v1.0.0")
+	want([]string{"-f", "shop.yaml", "--write", "shop.yaml", from}, kit.ExitOK, "shop.yaml: BundleDeployment shop has shop.v1.0.0 now")
+	text, err := os.ReadFile("shop.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := strings.Replace(deployment, "# bought\n", "# bought\n    lock:\n      bundle: shop.v1.0.0\n      image: "+digestOne+"\n", 1)
+	if string(text) != locked {
+		t.Errorf("got:\n%s\nwant:\n%s", text, locked)
+	}
+	want([]string{"-f", "shop.yaml", "--write", "shop.yaml", from}, kit.ExitOK, "has shop.v1.0.0 already")
+
+	// Upgrades start from the lock: 1.2.0 replaces 1.1.0 only.
+	if err := os.WriteFile("shop.yaml", []byte(strings.Replace(locked, "version: 1.0.0", "version: 1.x", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want([]string{"-f", "shop.yaml", "shop", from}, kit.ExitNo, "shop.v1.0.0 -> shop.v1.1.0")
+	want([]string{"-f", "shop.yaml", "--installed", "shop.v1.1.0@1.1.0", from, "-o", "json"}, kit.ExitNo, `"bundle": "shop.v1.2.0"`)
+	want([]string{"-f", "shop.yaml", "--write", "shop.yaml", from}, kit.ExitOK, "has shop.v1.1.0 now")
+	want([]string{"shop", "--version", "1.2.0", "--write", "source.yaml", from}, kit.ExitOK, "BundleSource shop has shop.v1.2.0 now")
+	text, err = os.ReadFile("source.yaml")
+	if err != nil || !strings.Contains(string(text), "{ref: registry.example.org/shop@sha256:"+strings.Repeat("3", 64)+"} # of the rollout\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+
+	want([]string{"-f", "none.yaml", from}, kit.ExitError, "no BundleDeployment is in it")
+	want([]string{"-f", "shop.yaml", "--write", "none.yaml", from}, kit.ExitError)
+}

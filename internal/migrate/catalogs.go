@@ -20,10 +20,10 @@ const DefaultCatalogNamespace = "satchel-catalogs"
 
 // notFileBased says why a CatalogSource is not translated; empty if it names the image of a catalog.
 func notFileBased(source *unstructured.Unstructured) string {
-	image, _, _ := unstructured.NestedString(source.Object, "spec", "image")         //nolint:errcheck // another type is refused later
-	kind, _, _ := unstructured.NestedString(source.Object, "spec", "sourceType")     //nolint:errcheck // the same
-	address, _, _ := unstructured.NestedString(source.Object, "spec", "address")     //nolint:errcheck // the same
-	configMap, _, _ := unstructured.NestedString(source.Object, "spec", "configMap") //nolint:errcheck // the same
+	image, _, _ := unstructured.NestedString(source.Object, "spec", "image")
+	kind, _, _ := unstructured.NestedString(source.Object, "spec", "sourceType")
+	address, _, _ := unstructured.NestedString(source.Object, "spec", "address")
+	configMap, _, _ := unstructured.NestedString(source.Object, "spec", "configMap")
 	switch {
 	case image != "":
 		return ""

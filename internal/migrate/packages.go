@@ -22,7 +22,7 @@ func (r *reading) follow(c v1alpha1.CatalogPackage) {
 	if c.Package == "" {
 		return
 	}
-	text, _ := json.Marshal(c) //nolint:errcheck,errchkjson // it consists of types that can always be encoded
+	text, _ := json.Marshal(c) //nolint:errchkjson // it consists of types that can always be encoded
 	r.note("spec.source keeps the installed version; to get upgrades from catalogs, write this in place of spec.source once the objects are adopted: catalog: %s", text)
 }
 

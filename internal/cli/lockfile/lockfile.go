@@ -218,7 +218,7 @@ func (f *file) replace(of *yaml.Node, value string) error {
 
 // tokenLength is the length of a scalar as it is written; -1 for a form that is not edited.
 func tokenLength(text []byte, of *yaml.Node) int {
-	quote := byte(0)
+	var quote byte
 	switch of.Style {
 	case yaml.DoubleQuotedStyle:
 		quote = '"'

@@ -114,7 +114,7 @@ func (o *options) flags(a *kit.App, cmd *cobra.Command) {
 	f.StringSliceVar(&o.channels, "channel", nil, "Channel that bundles and upgrade edges are taken from; may be repeated. All bundles if it is not given.")
 	o.catalogs.Bind(a, cmd)
 	manifests.Flag(cmd, &o.files, "Its spec.catalog is resolved.")
-	f.StringVar(&o.write, "write", "", "File with a BundleDeployment, whose lock gets the answer, or with a BundleSource, whose image does.")
+	f.StringVar(&o.write, "write", "", "File with a BundleDeployment or a BundleSource: the answer is written into the lock of the former, or the image of the latter.")
 	_ = cmd.MarkFlagFilename("write", "yaml", "yml", "json") // it only fails for a flag that does not exist
 	f.StringVar(&o.installed, "installed", "", "Installed bundle as BUNDLE@VERSION, from which upgrade edges are counted.")
 	o.upgradePolicy, o.downgrade = string(resolver.CatalogProvided), string(resolver.DowngradeRefuse)

@@ -42,10 +42,10 @@ successor of the installed one in the upgrade graph (replaces, skips, skipRange)
 
 ` + catalogs.Help + `
 
--f takes the manifest of a BundleDeployment, validates it by the CRD, and resolves its spec.catalog: the package, version,
-channels, upgrade policy and downgrade are those of the manifest, and catalogs are those that it names. Upgrades start from
-the bundle of its lock, or else from spec.catalog.installed. deployment/NAME is a BundleDeployment of the cluster; upgrades
-start from what its status says is installed. --installed takes precedence over both.
+-f takes the manifest of a BundleDeployment, validates it by the CRD, and resolves its spec.catalog: the package,
+version, channels, upgrade policy and downgrade are those of the manifest, and catalogs are those that it names.
+Upgrades start from the bundle of its lock, or else from spec.catalog.installed. deployment/NAME is a BundleDeployment
+of the cluster; upgrades start from what its status says is installed. --installed takes precedence over both.
 
 The text output shows how many bundles of each catalog were left after each filter, deprecations, and why a newer bundle
 was not chosen. With -o json and -o yaml the output has the fields bundle, version, image and catalog.

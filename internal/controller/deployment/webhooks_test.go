@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
 // serve replaces the Pods of operator: it serves its webhooks on a local port, with the
@@ -141,13 +142,18 @@ func TestI3CertificatesAreNotWrittenAtRest(t *testing.T) {
 		object(v1alpha1.GroupVersion.String(), v1alpha1.BundleDeploymentKind, namespace, key.Name))
 	before := r.versions(t, watched)
 	reads := 0
+	var written []controlplane.AuditEvent
 	for _, e := range r.looks(t, namespace, "installer", 3) {
 		if e.Verb == "get" && e.Resource == "secrets" && e.Name == authoritySecret {
 			reads++
 		}
 		if isWrite(e) {
-			t.Errorf("written at rest: %s", e)
+			written = append(written, e)
 		}
+	}
+	// An event of before that happened twice is counted by a patch, which the recorder may send late.
+	if late := len(written) == 1 && written[0].Resource == "events" && written[0].Verb == "patch"; len(written) > 0 && !late {
+		t.Errorf("written at rest: %v", written)
 	}
 	if reads < 3 {
 		t.Errorf("the certificate authority was read %d times in three looks", reads)

@@ -57,7 +57,9 @@ func hideQuery(err error) {
 		failed.URL = "(malformed URL)"
 		return
 	}
-	shown.RawQuery, shown.User, shown.Fragment = "", nil, ""
+	shown.RawQuery = ""
+	shown.User = nil
+	shown.Fragment = ""
 	failed.URL = shown.String()
 }
 

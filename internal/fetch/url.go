@@ -67,7 +67,10 @@ func unacceptable(r rune) bool {
 // DisplayURL returns a URL as it may be shown: without query, which can hold a signature.
 func DisplayURL(u *url.URL) string {
 	shown := *u
-	shown.RawQuery, shown.ForceQuery, shown.User, shown.Fragment = "", false, nil, ""
+	shown.RawQuery = ""
+	shown.ForceQuery = false
+	shown.User = nil
+	shown.Fragment = ""
 	return shown.String()
 }
 

@@ -232,7 +232,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 			return err
 		}
 	}
-	r.flux.Mapper, r.flux.Controller, r.flux.Cache, r.flux.RESTMapper = changes, running, mgr.GetCache(), mgr.GetRESTMapper()
+	r.flux.Mapper = changes
+	r.flux.Controller = running
+	r.flux.Cache = mgr.GetCache()
+	r.flux.RESTMapper = mgr.GetRESTMapper()
 	return mgr.Add(r.flux)
 }
 

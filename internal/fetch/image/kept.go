@@ -71,7 +71,9 @@ type recorder struct {
 func (r *recorder) Manifest(ctx context.Context, reference string) ([]byte, string, error) {
 	data, mediaType, err := r.Registry.Manifest(ctx, reference)
 	if err == nil {
-		r.Reference, r.ManifestData, r.ManifestType = reference, data, mediaType
+		r.Reference = reference
+		r.ManifestData = data
+		r.ManifestType = mediaType
 	}
 	return data, mediaType, err
 }

@@ -154,9 +154,13 @@ func accessOf(namespace string, cluster *clientcmdv1.Cluster) (*Access, error) {
 	case names.Namespace != "" && names.Namespace != namespace:
 		return nil, refused("names a Secret of the namespace %.63q: only those of %s are read", names.Namespace, namespace)
 	case names.Name != "" && names.Key != "":
-		access.Secret, access.key, access.context = names.Name, names.Key, names.Context
+		access.Secret = names.Name
+		access.key = names.Key
+		access.context = names.Context
 	case names.ClusterName != "":
-		access.Secret, access.key, access.isToken = names.ClusterName, tokenKey, true
+		access.Secret = names.ClusterName
+		access.key = tokenKey
+		access.isToken = true
 	default:
 		return nil, refused("has an extension %s without name and key of a Secret, and without clusterName", secretExtension)
 	}

@@ -65,7 +65,9 @@ func (s *Session) state() (login fetch.Login, value string, begun bool) {
 func (s *Session) begin(login fetch.Login, value string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.login, s.value, s.begun = login, value, true
+	s.login = login
+	s.value = value
+	s.begun = true
 }
 
 func (s *Session) keep(value string) {

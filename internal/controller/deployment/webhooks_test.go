@@ -11,7 +11,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -137,7 +136,7 @@ func TestI3CertificatesAreNotWrittenAtRest(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, published.Revision)
-	r.rests(t, namespace, "installer")
+	r.looks(t, namespace, "installer", 2) // what is left to do after it was Ready
 	watched := append(trusting(group), object("v1", "Secret", namespace, authoritySecret), object("v1", "Secret", namespace, servingSecret),
 		object(v1alpha1.GroupVersion.String(), v1alpha1.BundleDeploymentKind, namespace, key.Name))
 	before := r.versions(t, watched)
@@ -156,18 +155,6 @@ func TestI3CertificatesAreNotWrittenAtRest(t *testing.T) {
 	if diff := cmp.Diff(before, r.versions(t, watched)); diff != "" {
 		t.Errorf("resource versions changed at rest (-before +after):\n%s", diff)
 	}
-}
-
-// rests waits until what was left to do after an object was Ready is done: two looks without a write. The recorder of events may
-// send the count of one that happened twice seconds later.
-func (r *rig) rests(t *testing.T, namespace, account string) {
-	t.Helper()
-	for range 10 {
-		if !slices.ContainsFunc(r.looks(t, namespace, account, 2), isWrite) {
-			return
-		}
-	}
-	t.Fatalf("something was written in each of ten times two looks of %s", account)
 }
 
 // versions reads the resource versions of objects.

@@ -22,6 +22,9 @@ const (
 	RolloutStartAnnotation = "satchel.dev/rollout-start"
 	// RolloutStartedAnnotation holds the time of that start, in RFC 3339.
 	RolloutStartedAnnotation = "satchel.dev/rollout-started"
+	// RolloutInputsAnnotation holds the digests of the Secrets and ConfigMaps that only this cluster has, as that start
+	// copied them.
+	RolloutInputsAnnotation = "satchel.dev/rollout-inputs"
 	// RolloutReleasedAnnotation holds the digest of the approved plan of a removal: the BundleDeployment
 	// may be removed, whatever the limit.
 	RolloutReleasedAnnotation = "satchel.dev/rollout-released"

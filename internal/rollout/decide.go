@@ -144,12 +144,12 @@ func (in *Input) updateAim() aim {
 	}
 }
 
-// currentAim is the current revision. What can be rendered for it is known: it was.
+// currentAim is the current revision.
 func (in *Input) currentAim() aim {
 	return aim{
 		in.Current.Name, in.Current.Content,
 		func(f *Fact) string { return f.WantedCurrent },
-		func(*Fact) string { return "" },
+		func(f *Fact) string { return f.InvalidCurrent },
 	}
 }
 

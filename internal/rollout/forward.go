@@ -267,6 +267,9 @@ func (d *decider) startAtCurrent(wave int) int {
 	}
 	began, _ := d.start(wave, d.in.Current.Name, d.candidates(wave, func(i int) bool {
 		child := d.in.Clusters[i].Child
+		if d.in.Clusters[i].InvalidCurrent != "" {
+			return false
+		}
 		return child == nil || child.Revision != d.in.Current.Name && child.Revision != d.in.Update.Name
 	}))
 	return began

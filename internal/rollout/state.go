@@ -132,6 +132,9 @@ type Fact struct {
 	// Invalid says why no spec can be rendered for the update revision, or why the BundleDeployment cannot be created. It is empty
 	// where nothing is wrong.
 	Invalid string
+	// InvalidCurrent says why no spec can be rendered for the current revision, such as a Secret of the cluster that does not exist any
+	// more. It is empty where nothing is wrong.
+	InvalidCurrent string
 	// Duplicate tells that another name stands for the same cluster.
 	Duplicate bool
 	// UnreachableSince is since when it could not be reached without interruption; zero if it can. The transition of the

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 )
 
@@ -44,11 +45,14 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	var current *storedRevision
+	var current *rendered.Revision
 	if status.CurrentRevision != nil {
 		if current, err = r.needed(ctx, s, status.CurrentRevision.Name); err != nil {
 			return pipeline.Stop, err
 		}
+	}
+	if err := r.readOwnInputs(ctx, s, update, current); err != nil {
+		return pipeline.Stop, err
 	}
 	facts, err := r.facts(ctx, s, update, current)
 	if err != nil {
@@ -93,7 +97,7 @@ func (s *state) course() rollout.Course {
 }
 
 // needed is a revision without which nothing can be decided.
-func (r *Reconciler) needed(ctx context.Context, s *state, name string) (*storedRevision, error) {
+func (r *Reconciler) needed(ctx context.Context, s *state, name string) (*rendered.Revision, error) {
 	found, err := r.load(ctx, s, name)
 	if err == nil && found == nil {
 		err = stalledBy(v1alpha1.ReasonRevisionNotFound, "controllerrevision %s/%s-%s, which holds a revision of this rollout, does not exist any more: restore it", s.object.Namespace, s.object.Name, name)
@@ -102,8 +106,8 @@ func (r *Reconciler) needed(ctx context.Context, s *state, name string) (*stored
 }
 
 // identify is a revision for a decision.
-func identify(v *storedRevision) rollout.Revision {
-	return rollout.Revision{Name: v.name, Digest: v.digest, Content: v.data.Content}
+func identify(v *rendered.Revision) rollout.Revision {
+	return rollout.Revision{Name: v.Name, Digest: v.Digest, Content: v.Data.Content}
 }
 
 // take changes the status to the decision.

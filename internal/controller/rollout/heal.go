@@ -13,6 +13,8 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/children"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -30,7 +32,7 @@ func (r *Reconciler) heal(ctx context.Context, s *state) (pipeline.Outcome, erro
 		if !selected || starts || !child.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := r.healOne(ctx, s, child, &cluster); err != nil && !errors.Is(err, errForeign) {
+		if err := r.healOne(ctx, s, child, &cluster); err != nil && !errors.Is(err, children.ErrForeign) {
 			problems = append(problems, err)
 		}
 	}
@@ -47,11 +49,11 @@ func (r *Reconciler) healOne(ctx context.Context, s *state, child *v1alpha1.Bund
 	}
 	known := child.Annotations[v1alpha1.RolloutSpecAnnotation]
 	if s.memory.rendered.Intact(cluster.Name, child.ResourceVersion, known) {
-		if hash, err := s.hashOf(from, cluster); err == nil && hash == known {
+		if hash, err := s.memory.rendered.Hash(from, cluster, rendered.StartedWith(child)); err == nil && hash == known {
 			return nil
 		}
 	}
-	wanted, hash, err := from.render(cluster)
+	wanted, hash, err := from.Render(cluster, rendered.StartedWith(child))
 	if err != nil || hash != known && !sameSpec(known, wanted, child) {
 		return nil //nolint:nilerr // it is pending work
 	}
@@ -60,10 +62,10 @@ func (r *Reconciler) healOne(ctx context.Context, s *state, child *v1alpha1.Bund
 		s.memory.rendered.Keep(cluster.Name, child.ResourceVersion, hash)
 		return nil
 	}
-	wanted.Annotations = withAnnotations(wanted.Annotations, rolloutAnnotations(child))
+	wanted.Annotations = children.Annotated(wanted.Annotations, children.OfStart(child))
 	wanted.Annotations[v1alpha1.RolloutSpecAnnotation] = hash
-	if err := r.apply(ctx, s, cluster.Name, wanted, func(live *v1alpha1.BundleDeployment) bool {
-		return intact(live) || !maps.Equal(rolloutAnnotations(live), rolloutAnnotations(child)) // it was started meanwhile
+	if err := r.children(s).Apply(ctx, cluster.Name, wanted, func(live *v1alpha1.BundleDeployment) bool {
+		return intact(live) || !maps.Equal(children.OfStart(live), children.OfStart(child)) // it was started meanwhile
 	}); err != nil {
 		return fmt.Errorf("writing bundledeployment %s back, which was changed: %w", client.ObjectKeyFromObject(child), err)
 	}
@@ -72,15 +74,6 @@ func (r *Reconciler) healOne(ctx context.Context, s *state, child *v1alpha1.Bund
 
 // sameSpec tells whether a BundleDeployment has what is rendered for it, though its hash has another form: another version of Satchel
 // wrote it. It is written again with the hash of the present form, and not started.
-func sameSpec(hash string, rendered *revision.Child, child *v1alpha1.BundleDeployment) bool {
-	return !revision.SameForm(hash) && rendered.IsIn(child)
-}
-
-// rolloutAnnotations are those that a start wrote.
-func rolloutAnnotations(child *v1alpha1.BundleDeployment) map[string]string {
-	own := map[string]string{}
-	for _, key := range []string{v1alpha1.RolloutRevisionAnnotation, v1alpha1.RolloutSpecAnnotation, v1alpha1.RolloutStartAnnotation, v1alpha1.RolloutStartedAnnotation} {
-		own[key] = child.Annotations[key]
-	}
-	return own
+func sameSpec(hash string, wanted *revision.Child, child *v1alpha1.BundleDeployment) bool {
+	return !revision.SameForm(hash) && wanted.IsIn(child)
 }

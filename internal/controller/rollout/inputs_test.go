@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,6 +107,130 @@ func TestR37SharedInputs(t *testing.T) {
 		var gone corev1.ConfigMap
 		return apierrors.IsNotFound(shared.admin.Get(t.Context(), r.key(revision.InputName(name, first, 0)), &gone))
 	})
+}
+
+// ownValues are a ConfigMap of one cluster.
+func ownValues(on, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "values-" + on}, Data: map[string]string{"size": value}}
+}
+
+// ownPassword is a Secret of one cluster.
+func ownPassword(on, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password-" + on}, StringData: map[string]string{"password": value}}
+}
+
+// TestR37OwnInputs edits a ConfigMap and a Secret that only one cluster has: it is started with the change in its wave and not before,
+// also when its BundleDeployment is written back meanwhile, and no other cluster is.
+func TestR37OwnInputs(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	for _, on := range []string{"c1", "c2", "c3", "c4", "c5", "c6"} {
+		r.put(ownValues(on, "small"))
+		if on != "c2" {
+			r.put(ownPassword(on, "one"))
+		}
+	}
+	if err := installation.Account(t.Context(), shared.admin, r.namespace, "deployer", "cluster-admin", ""); err != nil {
+		t.Fatal(err)
+	}
+	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
+		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","installNamespace":"on-$(cluster)","postBuild":{"substituteFrom":[
+			{"kind":"ConfigMap","name":"values-$(cluster)"},{"kind":"Secret","name":"password-$(cluster)"},{"kind":"ConfigMap","name":"extra-$(cluster)","optional":true}]}}`)
+		spec.HistoryLimit = new(int32(1))
+	})
+	object := r.until("the Secret of c2 is missing", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidChild" })
+	if message := apimeta.FindStatusCondition(object.Status.Conditions, "Stalled").Message; !strings.Contains(message, "secret "+r.namespace+"/password-c2 does not exist") {
+		t.Errorf("the message is %q", message)
+	}
+	r.put(ownPassword("c2", "one"))
+	r.until("v1 complete", complete("v1"))
+	if got := r.inputsOf("c6"); got != "small one" || len(r.children()["c6"].Spec.PostBuild.SubstituteFrom) != 2 {
+		t.Errorf("c6 reads %q, %v", got, r.children()["c6"].Spec.PostBuild)
+	}
+	starts, first := r.get().Status.Starts, r.children()["c6"].Spec.PostBuild.SubstituteFrom[0].Name
+
+	r.put(ownValues("c6", "large"))
+	r.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "extra-c6"}})
+	r.until("c6 has the change", func(o *v1alpha1.BundleRollout) bool {
+		return r.inputsOf("c6") == "large one" && why(o) == v1alpha1.ReasonComplete
+	})
+	if object := r.get(); object.Status.Starts != starts+1 || object.Status.Run != 1 || r.inputsOf("c5") != "small one" {
+		t.Errorf("%d starts in run %d; c5 reads %q", object.Status.Starts-starts, object.Status.Run, r.inputsOf("c5"))
+	}
+	if got := len(r.children()["c6"].Spec.PostBuild.SubstituteFrom); got != 3 {
+		t.Errorf("c6 reads %d inputs, 3 exist", got)
+	}
+
+	r.edit(func(o *v1alpha1.BundleRollout) {
+		o.Spec.Strategy.Waves[0].Soak = v1alpha1.Duration{Duration: time.Minute}
+	})
+	r.publish("v2")
+	r.until("the first wave soaks with v2", func(o *v1alpha1.BundleRollout) bool {
+		return why(o) == v1alpha1.ReasonSoaking && r.versions("v2")["c1"] != ""
+	})
+	started := r.children()["c6"]
+	r.put(ownPassword("c6", "two"))
+	r.steps(15)
+	r.change("c6", func(d *v1alpha1.BundleDeployment) { d.Spec.PostBuild.SubstituteFrom[1].Name = "password-c6" })
+	r.restart()
+	r.steps(15)
+	healed := r.children()["c6"]
+	if why(r.get()) != v1alpha1.ReasonSoaking || r.inputsOf("c6") != "large one" || healed.Annotations[v1alpha1.RolloutStartAnnotation] != started.Annotations[v1alpha1.RolloutStartAnnotation] {
+		t.Errorf("%s: c6 reads %q before its wave; started by %v", why(r.get()), r.inputsOf("c6"), healed.Annotations)
+	}
+	r.until("v2 complete", complete("v2"))
+	if got := r.inputsOf("c6"); got != "large two" {
+		t.Errorf("c6 reads %q", got)
+	}
+	r.now = r.now.Add(2 * time.Minute)
+	r.until("the first copy is removed", func(*v1alpha1.BundleRollout) bool {
+		var gone corev1.ConfigMap
+		return apierrors.IsNotFound(shared.admin.Get(t.Context(), r.key(first), &gone))
+	})
+	for on := range r.children() {
+		r.inputsOf(on) // they are there
+	}
+}
+
+// TestR37Returns brings a cluster back of which an input does not exist any more: it keeps what it has, is named, and is not started again
+// and again.
+func TestR37Returns(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	if err := installation.Account(t.Context(), shared.admin, r.namespace, "deployer", "cluster-admin", ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []string{"c1", "c2", "c3", "c4", "c5", "c6"} {
+		r.put(ownValues(on, "small"))
+	}
+	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
+		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","installNamespace":"on-$(cluster)","postBuild":{"substituteFrom":[{"kind":"ConfigMap","name":"values-$(cluster)"}]}}`)
+	})
+	r.until("v1 complete", complete("v1"))
+	r.edit(func(o *v1alpha1.BundleRollout) {
+		o.Spec.Strategy.Waves[1].Soak = v1alpha1.Duration{Duration: time.Hour}
+	})
+	r.publish("v2")
+	r.until("the second wave soaks with v2", func(o *v1alpha1.BundleRollout) bool {
+		return why(o) == v1alpha1.ReasonSoaking && r.versions("v2")["c3"] != ""
+	})
+	gone := ownValues("c2", "")
+	gone.Namespace = r.namespace
+	if err := shared.admin.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	current := r.get().Status.CurrentRevision.Name
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Revision = current })
+	r.until("all that can be are brought back", func(o *v1alpha1.BundleRollout) bool {
+		found := r.versions("v1", "v2")
+		return found["c1"] == "v1" && found["c3"] == "v1" && o.Status.Clusters.Updating == 0
+	})
+	r.steps(3)
+	starts := r.get().Status.Starts
+	r.steps(10)
+	if object := r.get(); object.Status.Starts != starts || r.versions("v2")["c2"] != "v2" {
+		t.Errorf("%d starts at rest; %v", object.Status.Starts-starts, r.versions("v1", "v2"))
+	}
 }
 
 // TestR38AnotherForm starts no cluster when the hashes of specs have another form, as after an upgrade of Satchel.

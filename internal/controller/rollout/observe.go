@@ -13,6 +13,8 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/children"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -90,7 +92,7 @@ func (r *Reconciler) readChildren(ctx context.Context, s *state) error {
 }
 
 // facts are all that is known of the clusters.
-func (r *Reconciler) facts(ctx context.Context, s *state, update, current *storedRevision) ([]rollout.Fact, error) {
+func (r *Reconciler) facts(ctx context.Context, s *state, update, current *rendered.Revision) ([]rollout.Fact, error) {
 	facts := make([]rollout.Fact, 0, len(s.clusters))
 	s.duplicates = rollout.Duplicates(s.targets())
 	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
@@ -106,8 +108,10 @@ func (r *Reconciler) facts(ctx context.Context, s *state, update, current *store
 			fact.Invalid = s.memory.refused[refusal{name, hash}]
 		}
 		if current != nil {
-			if hash, err := s.hashOf(current, &cluster); err == nil {
-				fact.WantedCurrent = hash
+			hash, err := s.hashOf(current, &cluster)
+			fact.WantedCurrent = hash
+			if err != nil {
+				fact.InvalidCurrent = err.Error()
 			}
 		}
 		if err := r.addChild(ctx, s, &fact); err != nil {
@@ -149,7 +153,7 @@ func (s *state) readHash(fact *rollout.Fact, child *v1alpha1.BundleDeployment) {
 		return
 	}
 	cluster := s.clusters[fact.Name]
-	if rendered, hash, err := from.render(&cluster); err == nil && sameSpec(fact.Child.SpecHash, rendered, child) {
+	if wanted, hash, err := from.Render(&cluster, rendered.StartedWith(child)); err == nil && sameSpec(fact.Child.SpecHash, wanted, child) {
 		fact.Child.SpecHash = hash
 	}
 }
@@ -173,36 +177,8 @@ func (r *Reconciler) foreign(ctx context.Context, s *state, cluster string) (str
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("reading bundledeployment %s: %w", key, err)
 	}
-	if err != nil || s.owns(&found, cluster) {
+	if err != nil || r.children(s).Owns(&found, cluster) {
 		return "", nil
 	}
-	return collision(key), nil
-}
-
-// owns tells whether a BundleDeployment is that of the rollout for a cluster.
-func (s *state) owns(child *v1alpha1.BundleDeployment, cluster string) bool {
-	return child.Labels[v1alpha1.RolloutLabel] == s.object.Name && child.Labels[v1alpha1.ClusterLabel] == cluster
-}
-
-// collision says that a name is taken.
-func collision(key client.ObjectKey) string {
-	return fmt.Sprintf("bundledeployment %s exists, and this rollout did not create it: delete or rename it, or rename the cluster", key)
-}
-
-// hashOf is the hash of the spec of a cluster in a revision.
-func (s *state) hashOf(v *storedRevision, cluster *revision.Cluster) (string, error) {
-	return s.memory.rendered.Hash(v.name, cluster, func() (string, error) {
-		_, hash, err := v.render(cluster)
-		return hash, err
-	})
-}
-
-// render is the BundleDeployment of a cluster, with the hash of its spec.
-func (v *storedRevision) render(cluster *revision.Cluster) (*revision.Child, string, error) {
-	child, err := v.renderer.Render(cluster)
-	if err != nil {
-		return nil, "", err
-	}
-	hash, err := revision.SpecHash(&child.Spec, nil)
-	return child, hash, err
+	return children.Collision(key), nil
 }

@@ -166,7 +166,7 @@ func (r *Reconciler) removeRevisions(ctx context.Context, s *state, used func(ob
 	if err != nil {
 		keeper.Account.ServiceAccount = "" // copies stay: an invalid template does not keep a rollout from being deleted
 	}
-	removed, err := collect.Revisions{Client: r.Client, Live: r.APIReader, Inputs: keeper}.Remove(ctx, s.key(), used)
+	removed, err := collect.Revisions{Client: r.Client, Live: r.APIReader, Inputs: keeper, Quiet: len(s.object.Status.Starting) == 0}.Remove(ctx, s.key(), used)
 	for _, name := range removed {
 		delete(s.memory.data, name)
 	}

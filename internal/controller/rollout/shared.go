@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -57,15 +58,15 @@ func (r *Reconciler) readInputs(ctx context.Context, s *state) error {
 }
 
 // copyInputs writes the copies of a revision before it is stored.
-func (r *Reconciler) copyInputs(ctx context.Context, s *state, found *storedRevision) error {
-	if len(found.data.Inputs) == 0 {
+func (r *Reconciler) copyInputs(ctx context.Context, s *state, found *rendered.Revision) error {
+	if len(found.Data.Inputs) == 0 {
 		return nil
 	}
 	keeper, err := r.inputs(s)
 	if err != nil {
 		return err
 	}
-	return keeper.Copy(ctx, s.object.Name, found.name, s.memory.inputs.read)
+	return keeper.Copy(ctx, s.object.Name, found.Name, s.memory.inputs.read)
 }
 
 // inputFailure is the failure of copies that cannot be written.

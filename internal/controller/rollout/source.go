@@ -21,15 +21,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/pinned"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
-
-// storedRevision is a revision that BundleDeployments are rendered from.
-type storedRevision struct {
-	name, digest string
-	data         revision.Data
-	renderer     *revision.Renderer
-}
 
 // findSource reads the BundleSource that the rollout follows. Without it the rollout goes on with the revision that it has.
 func (r *Reconciler) findSource(ctx context.Context, s *state) (pipeline.Outcome, error) {
@@ -105,28 +99,28 @@ func (r *Reconciler) stayAt(ctx context.Context, s *state, name string) error {
 }
 
 // want wants a revision, as soon as its pinned source is ready.
-func (r *Reconciler) want(ctx context.Context, s *state, found *storedRevision, version string) error {
-	key := client.ObjectKey{Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, found.name)}
+func (r *Reconciler) want(ctx context.Context, s *state, found *rendered.Revision, version string) error {
+	key := client.ObjectKey{Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, found.Name)}
 	var source v1alpha1.BundleSource
 	err := r.Client.Get(ctx, key, &source)
 	switch {
 	case apierrors.IsNotFound(err): // just created, and not in the cache yet
-		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, was not reconciled yet", key, found.name)
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, was not reconciled yet", key, found.Name)
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading bundlesource %s: %w", key, err)
 	case !usable(&source):
-		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, is not ready: %s", key, found.name, messageOf(&source))
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, is not ready: %s", key, found.Name, messageOf(&source))
 		return nil
 	}
-	if got := artifact.Identity(source.Status.Artifact.Revision); got != found.data.Content {
+	if got := artifact.Identity(source.Status.Artifact.Revision); got != found.Data.Content {
 		return stalledBy(v1alpha1.ReasonRevisionCollision, "bundlesource %s has the content %s, and revision %s was made of %s: the upstream changed what the reference stands for; "+
-			"delete that BundleSource to fetch it again, or publish a new revision", key, got, found.name, found.data.Content)
+			"delete that BundleSource to fetch it again, or publish a new revision", key, got, found.Name, found.Data.Content)
 	}
 	if version == "" {
 		version = displayed(&source)
 	}
-	s.wanted = &v1alpha1.RolloutRevision{Name: found.name, Digest: found.digest, Revision: version}
+	s.wanted = &v1alpha1.RolloutRevision{Name: found.Name, Digest: found.Digest, Revision: version}
 	return nil
 }
 
@@ -139,7 +133,7 @@ func displayed(source *v1alpha1.BundleSource) string {
 }
 
 // newest is the revision of what the source publishes and the spec says now.
-func (s *state) newest() (*storedRevision, error) {
+func (s *state) newest() (*rendered.Revision, error) {
 	spec := &s.object.Spec
 	data := revision.Data{
 		Content: artifact.Identity(s.source.Status.Artifact.Revision), Ignore: s.source.Spec.Ignore,
@@ -154,31 +148,28 @@ func (s *state) newest() (*storedRevision, error) {
 }
 
 // prepared is a revision that can be rendered.
-func (s *state) prepared(data revision.Data, digest string) (*storedRevision, error) {
-	name := revision.Name(digest)
-	renderer, err := revision.NewRenderer(s.object.Name, name, data, s.object.Spec.DependsOn)
-	if err != nil {
-		return nil, err
+func (s *state) prepared(data revision.Data, digest string) (*rendered.Revision, error) {
+	one, err := rendered.NewRevision(s.object.Name, data, digest, s.object.Spec.DependsOn)
+	if err == nil {
+		s.revisions[one.Name] = one
 	}
-	one := &storedRevision{name: name, digest: digest, data: data, renderer: renderer}
-	s.revisions[name] = one
-	return one, nil
+	return one, err
 }
 
 // store keeps a revision, and creates its pinned source.
-func (r *Reconciler) store(ctx context.Context, s *state, found *storedRevision) error {
-	if kept, remembered := s.memory.data[found.name]; remembered && kept.digest == found.digest {
+func (r *Reconciler) store(ctx context.Context, s *state, found *rendered.Revision) error {
+	if kept, remembered := s.memory.data[found.Name]; remembered && kept.digest == found.Digest {
 		return r.keepSource(ctx, s, found)
 	}
-	known, err := r.fetch(ctx, s, found.name)
+	known, err := r.fetch(ctx, s, found.Name)
 	if err != nil {
 		return err
 	}
-	if known != nil && known.Annotations[revision.DigestAnnotation] != found.digest {
+	if known != nil && known.Annotations[revision.DigestAnnotation] != found.Digest {
 		return stalledBy(v1alpha1.ReasonRevisionCollision, "controllerrevision %s/%s exists, and is another revision: delete it if nothing uses it", known.Namespace, known.Name)
 	}
 	if known == nil {
-		text, err := found.data.Encode()
+		text, err := found.Data.Encode()
 		if err != nil {
 			return &failure{reason: v1alpha1.ReasonLimitExceeded, stalled: true, err: err}
 		}
@@ -187,21 +178,21 @@ func (r *Reconciler) store(ctx context.Context, s *state, found *storedRevision)
 		}
 		kept := &appsv1.ControllerRevision{ObjectMeta: s.objectMeta(found), Data: runtime.RawExtension{Raw: text}, Revision: s.now.Unix()}
 		if err := r.Client.Create(ctx, kept, client.FieldOwner(FieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("storing revision %s in controllerrevision %s/%s: %w", found.name, kept.Namespace, kept.Name, err)
+			return fmt.Errorf("storing revision %s in controllerrevision %s/%s: %w", found.Name, kept.Namespace, kept.Name, err)
 		}
 	}
-	s.memory.data[found.name] = keptRevision{found.digest, found.data}
+	s.memory.data[found.Name] = keptRevision{found.Digest, found.Data}
 	return r.keepSource(ctx, s, found)
 }
 
 // keepSource creates the immutable BundleSource of a revision, where there is none. Its sources are those of the BundleSource that the
 // rollout follows, never of a stored revision: the user who wrote them was permitted to use the Secrets that they name.
-func (r *Reconciler) keepSource(ctx context.Context, s *state, found *storedRevision) error {
+func (r *Reconciler) keepSource(ctx context.Context, s *state, found *rendered.Revision) error {
 	source := &v1alpha1.BundleSource{ObjectMeta: s.objectMeta(found)}
 	var known v1alpha1.BundleSource
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(source), &known)
 	if apierrors.IsNotFound(err) {
-		source.Spec = v1alpha1.BundleSourceSpec{Sources: found.data.Sources, Ignore: found.data.Ignore, Immutable: true}
+		source.Spec = v1alpha1.BundleSourceSpec{Sources: found.Data.Sources, Ignore: found.Data.Ignore, Immutable: true}
 		if s.source != nil {
 			source.Spec.Interval = s.source.Spec.Interval
 			source.Spec.Timeout = s.source.Spec.Timeout
@@ -215,25 +206,25 @@ func (r *Reconciler) keepSource(ctx context.Context, s *state, found *storedRevi
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("keeping bundlesource %s/%s for revision %s: %w", source.Namespace, source.Name, found.name, err)
+		return fmt.Errorf("keeping bundlesource %s/%s for revision %s: %w", source.Namespace, source.Name, found.Name, err)
 	}
-	if known.Labels[v1alpha1.RolloutLabel] != s.object.Name || known.Annotations[revision.DigestAnnotation] != found.digest || !known.Spec.Immutable {
-		return stalledBy(v1alpha1.ReasonRevisionCollision, "bundlesource %s/%s exists, and is not the source of revision %s: delete or rename it", known.Namespace, known.Name, found.name)
+	if known.Labels[v1alpha1.RolloutLabel] != s.object.Name || known.Annotations[revision.DigestAnnotation] != found.Digest || !known.Spec.Immutable {
+		return stalledBy(v1alpha1.ReasonRevisionCollision, "bundlesource %s/%s exists, and is not the source of revision %s: delete or rename it", known.Namespace, known.Name, found.Name)
 	}
 	return nil
 }
 
 // objectMeta is the metadata of the objects of a revision. They have no owner: they stay when the rollout is deleted and its
 // BundleDeployments stay.
-func (s *state) objectMeta(found *storedRevision) metav1.ObjectMeta {
+func (s *state) objectMeta(found *rendered.Revision) metav1.ObjectMeta {
 	labels := map[string]string{}
 	if s.source != nil {
 		maps.Copy(labels, s.source.Labels) // of the shard, for instance
 	}
 	labels[v1alpha1.RolloutLabel] = s.object.Name
 	return metav1.ObjectMeta{
-		Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, found.name), Labels: labels,
-		Annotations: map[string]string{revision.DigestAnnotation: found.digest},
+		Namespace: s.object.Namespace, Name: revision.SourceName(s.object.Name, found.Name), Labels: labels,
+		Annotations: map[string]string{revision.DigestAnnotation: found.Digest},
 	}
 }
 
@@ -254,7 +245,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state, name string) (*appsv1.
 }
 
 // load is a stored revision; nil if it is not stored.
-func (r *Reconciler) load(ctx context.Context, s *state, name string) (*storedRevision, error) {
+func (r *Reconciler) load(ctx context.Context, s *state, name string) (*rendered.Revision, error) {
 	if known := s.revisions[name]; known != nil {
 		return known, nil
 	}

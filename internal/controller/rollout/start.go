@@ -18,6 +18,9 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/children"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -70,16 +73,17 @@ func (r *Reconciler) carryOut(ctx context.Context, s *state, entries []v1alpha1.
 // sort tells starts that failed, and are tried again, from those that the API server refuses for good.
 func (s *state) sort(entries []v1alpha1.RolloutStart, results []error) error {
 	var problems []error
+	var lacks *inputs.MissingError
 	for i, err := range results {
 		entry := entries[i]
 		switch {
 		case err == nil:
-		case errors.Is(err, errForeign):
-			s.drop(entry)
+		case errors.Is(err, children.ErrForeign), errors.As(err, &lacks):
+			s.drop(entry) // the next decision finds out, and says so
 		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
 			s.drop(entry)
 			cluster := s.clusters[entry.Cluster]
-			if _, hash, failed := s.revisions[entry.Revision].render(&cluster); failed == nil {
+			if hash, failed := s.hashOf(s.revisions[entry.Revision], &cluster); failed == nil {
 				s.memory.refused[refusal{entry.Cluster, hash}] = pipeline.Shorten(err.Error(), 1024)
 			}
 		default:
@@ -98,75 +102,31 @@ func (s *state) drop(entry v1alpha1.RolloutStart) {
 }
 
 // startOne writes the BundleDeployment of a start, unless it shows that start, or a later one.
-func (r *Reconciler) startOne(ctx context.Context, s *state, entry v1alpha1.RolloutStart, from *storedRevision, cluster *revision.Cluster) error {
-	child, hash, err := from.render(cluster)
+func (r *Reconciler) startOne(ctx context.Context, s *state, entry v1alpha1.RolloutStart, from *rendered.Revision, cluster *revision.Cluster) error {
+	child, err := from.Child(cluster)
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	child.Annotations = withAnnotations(child.Annotations, map[string]string{
-		v1alpha1.RolloutRevisionAnnotation: from.name, v1alpha1.RolloutSpecAnnotation: hash,
+	digests, err := r.copyOwnInputs(ctx, s, cluster.Name, child)
+	if err != nil {
+		return fmt.Errorf("starting cluster %s with revision %s: %w", cluster.Name, from.Name, err)
+	}
+	_, hash, err := rendered.Complete(child, digests)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	child.Annotations = children.Annotated(child.Annotations, map[string]string{
+		v1alpha1.RolloutRevisionAnnotation: from.Name, v1alpha1.RolloutSpecAnnotation: hash,
 		v1alpha1.RolloutStartAnnotation:   strconv.FormatInt(entry.Start, 10),
 		v1alpha1.RolloutStartedAnnotation: r.Now().UTC().Format(time.RFC3339),
 	})
-	err = r.apply(ctx, s, cluster.Name, child, func(live *v1alpha1.BundleDeployment) bool {
+	err = r.children(s).Apply(ctx, cluster.Name, child, func(live *v1alpha1.BundleDeployment) bool {
 		return live != nil && rollout.ChildOf(live).Start >= entry.Start
 	})
 	if err != nil {
-		return fmt.Errorf("starting cluster %s with revision %s: %w", cluster.Name, from.name, err)
+		return fmt.Errorf("starting cluster %s with revision %s: %w", cluster.Name, from.Name, err)
 	}
 	return nil
-}
-
-// errForeign says that a BundleDeployment was not created by the rollout.
-var errForeign = errors.New("not created by this rollout")
-
-// mostConflicts is how often a BundleDeployment is written again that changed meanwhile.
-const mostConflicts = 5
-
-// apply writes a BundleDeployment in one patch, unless it is done. It is read past the cache, so that one which another created is
-// never adopted, and an old copy is never written over a new one.
-func (r *Reconciler) apply(ctx context.Context, s *state, cluster string, child *revision.Child, done func(live *v1alpha1.BundleDeployment) bool) error {
-	key := client.ObjectKey{Namespace: s.object.Namespace, Name: child.Name}
-	for conflicts := 0; ; conflicts++ {
-		live := &v1alpha1.BundleDeployment{}
-		err := r.APIReader.Get(ctx, key, live)
-		switch {
-		case apierrors.IsNotFound(err):
-			live = nil
-		case err != nil:
-			return fmt.Errorf("reading bundledeployment %s: %w", key, err)
-		case !s.owns(live, cluster):
-			return fmt.Errorf("%w: %s", errForeign, collision(key))
-		case !live.DeletionTimestamp.IsZero():
-			return fmt.Errorf("bundledeployment %s is being deleted, and is created again when it is gone", key)
-		}
-		if done(live) {
-			return nil
-		}
-		object, err := child.Applied(key.Namespace, live)
-		if err != nil {
-			return err
-		}
-		options := []client.ApplyOption{client.FieldOwner(FieldManager)}
-		if live != nil {
-			options = append(options, client.ForceOwnership)
-		} // else one that another client creates meanwhile is a conflict, and is looked at
-		err = r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
-		if err == nil || !apierrors.IsConflict(err) || conflicts == mostConflicts {
-			return err
-		}
-	}
-}
-
-// withAnnotations adds annotations to others.
-func withAnnotations(all, more map[string]string) map[string]string {
-	joined := make(map[string]string, len(all)+len(more))
-	for _, some := range []map[string]string{all, more} {
-		for key, value := range some {
-			joined[key] = value
-		}
-	}
-	return joined
 }
 
 // look asks clusters to reconcile, so that the next wave does not begin with what was seen long ago.
@@ -195,4 +155,9 @@ func (r *Reconciler) look(ctx context.Context, s *state) (pipeline.Outcome, erro
 		})
 	}
 	return pipeline.Continue, group.Wait()
+}
+
+// children writes the BundleDeployments of a rollout.
+func (r *Reconciler) children(s *state) children.Writer {
+	return children.Writer{Client: r.Client, Live: r.APIReader, Manager: FieldManager, Rollout: s.key()}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
@@ -31,7 +32,7 @@ type state struct {
 	wanted *v1alpha1.RolloutRevision
 	awaits *failure
 	// revisions are those that BundleDeployments are rendered from, by name.
-	revisions map[string]*storedRevision
+	revisions map[string]*rendered.Revision
 	// clusters are those of the rollout, by name.
 	clusters map[string]revision.Cluster
 	// unlisted says why the clusters could not be listed.
@@ -54,7 +55,7 @@ type state struct {
 func (r *Reconciler) newState(object *v1alpha1.BundleRollout, memory *memory) *state {
 	return &state{
 		object: object, before: object.DeepCopy(), stored: object.DeepCopy(), now: r.Now().Truncate(time.Second), memory: memory,
-		revisions: map[string]*storedRevision{},
+		revisions: map[string]*rendered.Revision{},
 	}
 }
 
@@ -83,6 +84,8 @@ type memory struct {
 	rendered rendered.Cache
 	// inputs are those that all clusters share.
 	inputs sharedInputs
+	// own are the digests of inputs that only one cluster has.
+	own inputs.Digests
 	// data are the revisions that were stored or loaded.
 	data map[string]keptRevision
 	// collected is when unused revisions were removed last.

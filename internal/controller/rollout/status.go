@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -75,7 +74,7 @@ func (s *state) report() {
 	s.reportHealth()
 	s.reportRemoval()
 	s.reportApproval()
-	why, message := s.decision.Why, s.message()
+	why, message := s.decision.Why, announce.Message(s.object, s.decision, slices.Sorted(maps.Keys(s.duplicates)))
 	rolledOut := metav1.ConditionFalse
 	if why == v1alpha1.ReasonComplete {
 		rolledOut = metav1.ConditionTrue
@@ -146,51 +145,5 @@ func (s *state) reportApproval() {
 	if s.decision.Denied {
 		reason = v1alpha1.ReasonApprovalDenied
 	}
-	pipeline.SetCondition(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, s.approvalMessage())
-}
-
-// approvalMessage says which approval the open wave waits for.
-func (s *state) approvalMessage() string {
-	if s.decision.Open >= len(s.decision.Waves) {
-		return "clusters of complete waves wait for an approval"
-	}
-	wave := &s.decision.Waves[s.decision.Open]
-	what := "to start its clusters"
-	if wave.SuccessTime != nil {
-		what = "to complete it"
-	}
-	if s.decision.Denied {
-		return fmt.Sprintf("the plan %s of wave %s is denied: publish another revision, or delete the BundleApproval that denies it", wave.Plan, wave.Name)
-	}
-	return fmt.Sprintf("wave %s waits for an approval %s: create a BundleApproval with rollout %s and plan %s", wave.Name, what, s.object.Name, wave.Plan)
-}
-
-// message says what the rollout does or waits for.
-func (s *state) message() string {
-	status := &s.object.Status
-	name := status.UpdateRevision.Name
-	if version := status.UpdateRevision.Revision; version != "" {
-		name += " (" + version + ")"
-	}
-	parts := []string{fmt.Sprintf("revision %s: %s clusters updated", name, status.Progress)}
-	if status.Wave != "" {
-		parts = append(parts, "wave "+status.Wave)
-	}
-	if say := announce.Sayings[s.decision.Why]; say != "" {
-		parts = append(parts, say)
-	}
-	if len(s.duplicates) > 0 {
-		parts = append(parts, "one cluster has several names, which are held: "+strings.Join(slices.Sorted(maps.Keys(s.duplicates)), ", ")+"; select it once")
-	}
-	if s.decision.Why == v1alpha1.ReasonApprovalPending {
-		parts = append(parts, s.approvalMessage())
-	}
-	if !s.decision.Until.IsZero() {
-		parts = append(parts, "until "+s.decision.Until.UTC().Format(time.RFC3339))
-	}
-	if count := status.Clusters; count.Failed > 0 && len(status.Worst) > 0 {
-		worst := status.Worst[0]
-		parts = append(parts, fmt.Sprintf("failed: %d, such as %s (%s)", count.Failed, worst.Cluster, worst.Reason))
-	}
-	return strings.Join(parts, "; ")
+	pipeline.SetCondition(s.object, v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, announce.ApprovalMessage(s.object.Name, s.decision))
 }

@@ -43,11 +43,6 @@ func boundedName(name string) string {
 // SourceName is the name of the BundleSource and of the ControllerRevision of a revision.
 func SourceName(rollout, revision string) string { return rollout + "-" + revision }
 
-// InputName is the name of the copy of a shared input of a revision, by its index in Data.Inputs.
-func InputName(rollout, revision string, index int) string {
-	return fmt.Sprintf("%s-%s-%d", rollout, revision, index)
-}
-
 // Renderer renders the BundleDeployments of one revision.
 type Renderer struct {
 	rollout   string
@@ -63,6 +58,9 @@ type Child struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Spec        v1alpha1.BundleDeploymentSpec
+	// Inputs are the Secrets and ConfigMaps that only this cluster has, with a variable in their names, each once. The digests are empty:
+	// see UseInputs.
+	Inputs []FrozenInput
 }
 
 // NewRenderer checks the data of a revision, as CheckTemplate does.
@@ -88,10 +86,12 @@ func (r *Renderer) Render(cluster *Cluster) (*Child, error) {
 		return nil, fmt.Errorf("decoding the spec: %w", err)
 	}
 	r.useCopies(&child.Spec)
+	named := InputsOf(&child.Spec)
 	known := values(r.data.Variables, cluster)
 	if err := expandSpec(&child.Spec, known); err != nil {
 		return nil, err
 	}
+	child.Inputs = ownInputs(named, InputsOf(&child.Spec))
 	r.complete(&child.Spec, cluster)
 	return child, r.label(child, cluster)
 }
@@ -173,41 +173,6 @@ func addVariables(postBuild *v1alpha1.PostBuild, known map[string]string) {
 			postBuild.Substitute[name] = value
 		}
 	}
-}
-
-// useCopies replaces shared inputs by the copies that the revision has. An optional one that did not exist is left out, so that it
-// does not get into a cluster later.
-func (r *Renderer) useCopies(spec *v1alpha1.BundleDeploymentSpec) {
-	if spec.Helm != nil {
-		spec.Helm.ValuesFrom = slices.DeleteFunc(spec.Helm.ValuesFrom, func(v v1alpha1.ValuesReference) bool { return r.absent(v.Kind, v.Name) })
-		for i := range spec.Helm.ValuesFrom {
-			one := &spec.Helm.ValuesFrom[i]
-			one.Name = r.copyOf(one.Kind, one.Name)
-		}
-	}
-	if spec.PostBuild != nil {
-		from := slices.DeleteFunc(spec.PostBuild.SubstituteFrom, func(s v1alpha1.SubstituteReference) bool { return r.absent(s.Kind, s.Name) })
-		for i := range from {
-			from[i].Name = r.copyOf(from[i].Kind, from[i].Name)
-		}
-		spec.PostBuild.SubstituteFrom = from
-	}
-}
-
-func (r *Renderer) inputIndex(kind, name string) int {
-	return slices.IndexFunc(r.data.Inputs, func(i FrozenInput) bool { return i.Kind == kind && i.Name == name })
-}
-
-func (r *Renderer) absent(kind, name string) bool {
-	at := r.inputIndex(kind, name)
-	return at >= 0 && r.data.Inputs[at].Digest == ""
-}
-
-func (r *Renderer) copyOf(kind, name string) string {
-	if at := r.inputIndex(kind, name); at >= 0 {
-		return InputName(r.rollout, r.revision, at)
-	}
-	return name
 }
 
 // SpecHash is the value of the annotation satchel.dev/rollout-spec: the hash of a rendered spec, and of the digests of inputs that

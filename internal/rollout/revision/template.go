@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -74,52 +73,4 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 		}
 	}
 	return errors.Join(append(problems, expandSpec(&read, names))...)
-}
-
-// SharedInputs are the Secrets and ConfigMaps that the template and the overrides name without a variable, each once, in their order:
-// a revision has copies of these. The digests are empty.
-func SharedInputs(spec *v1alpha1.BundleRolloutSpec) []FrozenInput {
-	var found []FrozenInput
-	add := func(input FrozenInput) {
-		at := slices.IndexFunc(found, func(known FrozenInput) bool { return known.Kind == input.Kind && known.Name == input.Name })
-		switch {
-		case input.Name == "" || hasVariable(input.Name):
-		case at < 0:
-			found = append(found, input)
-		default:
-			found[at].Required = found[at].Required || input.Required
-		}
-	}
-	texts := [][]byte{spec.Template.Spec.Raw}
-	for i := range spec.Overrides {
-		texts = append(texts, spec.Overrides[i].Patch.Raw)
-	}
-	for _, text := range texts {
-		var read v1alpha1.BundleDeploymentSpec
-		if err := json.Unmarshal(text, &read); err != nil {
-			continue // CheckTemplate reports it
-		}
-		for _, input := range inputsOf(&read) {
-			add(input)
-		}
-	}
-	return found
-}
-
-// inputsOf are the Secrets and ConfigMaps that a spec names.
-func inputsOf(spec *v1alpha1.BundleDeploymentSpec) []FrozenInput {
-	var found []FrozenInput
-	if spec.Helm != nil {
-		for i := range spec.Helm.ValuesFrom {
-			one := &spec.Helm.ValuesFrom[i]
-			found = append(found, FrozenInput{Kind: one.Kind, Name: one.Name, Required: !one.Optional})
-		}
-	}
-	if spec.PostBuild != nil {
-		for i := range spec.PostBuild.SubstituteFrom {
-			one := &spec.PostBuild.SubstituteFrom[i]
-			found = append(found, FrozenInput{Kind: one.Kind, Name: one.Name, Required: !one.Optional})
-		}
-	}
-	return found
 }

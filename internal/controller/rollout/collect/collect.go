@@ -58,6 +58,9 @@ type Revisions struct {
 	Live   client.Reader
 	// Inputs removes copies of inputs.
 	Inputs inputs.Keeper
+	// Quiet tells that no start is recorded: only then are copies of inputs removed that only one cluster has, since a start
+	// writes them before the BundleDeployment that reads them.
+	Quiet bool
 }
 
 // Remove deletes the stored revisions and pinned sources of a rollout that are not in use, and returns the names of those revisions.
@@ -81,6 +84,9 @@ func (r Revisions) Remove(ctx context.Context, rollout types.NamespacedName, use
 	objects = slices.DeleteFunc(objects, func(o client.Object) bool {
 		return used(o.GetName()) || o.GetAnnotations()[revision.DigestAnnotation] == "" // or not one of ours
 	})
+	if err := r.removeOwnInputs(ctx, rollout, kept.Items); err != nil {
+		return nil, err
+	}
 	var removed []string
 	for _, object := range objects {
 		if err := r.removeInputs(ctx, rollout.Name, object); err != nil {
@@ -92,6 +98,45 @@ func (r Revisions) Remove(ctx context.Context, rollout types.NamespacedName, use
 		removed = append(removed, revision.Name(object.GetAnnotations()[revision.DigestAnnotation]))
 	}
 	return removed, nil
+}
+
+// removeOwnInputs deletes copies of inputs that only one cluster has and that no BundleDeployment reads any more, where a stored revision
+// has such inputs. Those that the ServiceAccount may not list or delete stay.
+func (r Revisions) removeOwnInputs(ctx context.Context, rollout types.NamespacedName, stored []appsv1.ControllerRevision) error {
+	if !r.Quiet || !slices.ContainsFunc(stored, hasOwnInputs) {
+		return nil
+	}
+	copies, err := r.Inputs.OwnCopies(ctx, rollout.Name)
+	if err == nil && len(copies) > 0 {
+		err = r.removeUnread(ctx, rollout, copies)
+	}
+	if lacks := (*inputs.MissingError)(nil); errors.As(err, &lacks) {
+		ctrl.LoggerFrom(ctx).Error(err, "copies of inputs stay")
+		return nil
+	}
+	return err
+}
+
+// removeUnread deletes the copies that no BundleDeployment reads. These are read past the cache, and after the copies were listed.
+func (r Revisions) removeUnread(ctx context.Context, rollout types.NamespacedName, copies []inputs.Copied) error {
+	var children v1alpha1.BundleDeploymentList
+	if err := r.Live.List(ctx, &children, client.InNamespace(rollout.Namespace), client.MatchingLabels{v1alpha1.RolloutLabel: rollout.Name}); err != nil {
+		return fmt.Errorf("listing the bundledeployments of bundlerollout %s: %w", rollout, err)
+	}
+	read := map[inputs.Copied]bool{}
+	for i := range children.Items {
+		for _, one := range revision.InputsOf(&children.Items[i].Spec) {
+			read[inputs.CopyNamed(one.Kind, one.Name)] = true
+		}
+	}
+	copies = slices.DeleteFunc(copies, func(one inputs.Copied) bool { return read[one] })
+	return r.Inputs.DeleteCopies(ctx, rollout.Name, copies)
+}
+
+// hasOwnInputs tells whether clusters of a stored revision may have inputs of their own.
+func hasOwnInputs(kept appsv1.ControllerRevision) bool {
+	data, err := revision.Decode(kept.Data.Raw, kept.Annotations[revision.DigestAnnotation])
+	return err == nil && data.HasOwnInputs()
 }
 
 // removeInputs deletes the copies of inputs of a revision. Those that the ServiceAccount may not delete are named in the log, and stay.

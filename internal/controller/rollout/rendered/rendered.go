@@ -6,6 +6,7 @@ package rendered
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -23,8 +24,16 @@ type key struct{ revision, cluster string }
 
 type entry struct {
 	cluster revision.Cluster
-	hash    string
-	err     error
+	spec
+	err error
+}
+
+// spec is what is remembered of a rendered spec.
+type spec struct {
+	hash string
+	// inputs are those that only the cluster has, and digests what they had.
+	inputs  []revision.FrozenInput
+	digests []string
 }
 
 type version struct{ resource, hash string }
@@ -39,21 +48,38 @@ func (c *Cache) Begin(generation int64) {
 	c.recent = map[key]entry{}
 }
 
-// Hash is the hash of the spec of a cluster in a revision. It is rendered if the cluster changed.
-func (c *Cache) Hash(of string, cluster *revision.Cluster, render func() (string, error)) (string, error) {
+// Hash is the hash of the spec of a cluster in a revision. It is rendered if the cluster, or an input that only it has, changed.
+func (c *Cache) Hash(of *Revision, cluster *revision.Cluster, digests DigestsOf) (string, error) {
+	return c.hash(of.Name, cluster, digests, func() (spec, error) { return of.spec(cluster, digests) })
+}
+
+// hash is Hash with a function that renders. Where digests fails, it returns the inputs with the error.
+func (c *Cache) hash(of string, cluster *revision.Cluster, digests DigestsOf, render func() (spec, error)) (string, error) {
 	at := key{of, cluster.Name}
 	for _, kept := range []map[key]entry{c.recent, c.former} {
-		if known, found := kept[at]; found && reflect.DeepEqual(known.cluster, *cluster) {
-			c.recent[at] = known
-			return known.hash, known.err
+		known, found := kept[at]
+		if !found || !reflect.DeepEqual(known.cluster, *cluster) {
+			continue
 		}
+		if len(known.inputs) > 0 {
+			now, err := digests(known.inputs)
+			if err != nil {
+				c.recent[at] = known
+				return "", err
+			}
+			if known.err != nil || !slices.Equal(now, known.digests) {
+				continue
+			}
+		}
+		c.recent[at] = known
+		return known.hash, known.err
 	}
-	hash, err := render()
+	fresh, err := render()
 	if c.recent == nil {
 		c.recent = map[key]entry{}
 	}
-	c.recent[at] = entry{*cluster, hash, err}
-	return hash, err
+	c.recent[at] = entry{*cluster, fresh, err}
+	return fresh.hash, err
 }
 
 // Intact tells whether a BundleDeployment of this version had all of the spec with a hash.

@@ -137,7 +137,8 @@ func TestSelfSignedInstallAndRemoval(t *testing.T) {
 	if d.Status.Objects.Applied != d.Status.Inventory.Count {
 		t.Errorf("%d objects applied, %d in the inventory", d.Status.Objects.Applied, d.Status.Inventory.Count)
 	}
-	r.told(t, namespace, "CertificateIssued: Issued")
+	r.told(t, namespace, "CertificateIssued: Issued a certificate authority")
+	r.told(t, namespace, "; Issued the serving certificate of ")
 	r.inOrder(t, mark, namespace, group)
 
 	r.remove(t, key)

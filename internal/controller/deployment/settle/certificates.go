@@ -123,22 +123,29 @@ func (st *Stage) ShowExpiry(in *Input) {
 	st.Expiry.Show(in.Key(), ends)
 }
 
-// EmitCertificates emits events for issued certificates, and one warning for those that
-// cannot be renewed.
+// EmitCertificates emits an event for the issued certificates, and a warning for those
+// that cannot be renewed: one event each, see emitKept.
 func (st *Stage) EmitCertificates(in *Input) {
 	looked := in.appliedState()
 	written := looked.writtenCertificates(apply.Created, apply.Updated)
+	var issued, overdue []string
 	if looked.Rendered.Issued != nil {
 		for _, one := range looked.Rendered.Issued.Set.Issued {
 			if slices.Contains(written, one.ID) {
-				st.Events.Normal(in.Subject, "CertificateIssued", "Certify", one.Sentence)
+				issued = append(issued, one.Sentence)
 			}
 		}
 	}
 	for _, warning := range in.Object.Status.Warnings {
 		if isCertificateWarning(warning) && !slices.Contains(in.Before.Status.Warnings, warning) {
-			st.Events.Warning(in.Subject, "CertificateNotRenewed", "Certify", warning)
+			overdue = append(overdue, warning)
 		}
+	}
+	if len(issued) > 0 {
+		st.Events.Normal(in.Subject, "CertificateIssued", "Certify", strings.Join(issued, "; "))
+	}
+	if len(overdue) > 0 {
+		st.Events.Warning(in.Subject, "CertificateNotRenewed", "Certify", strings.Join(overdue, "\n"))
 	}
 }
 

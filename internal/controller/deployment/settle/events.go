@@ -26,9 +26,7 @@ func (st *Stage) Emit(in *Input) {
 	st.emitPlanWarnings(in)
 	st.emitObjectWarnings(in)
 	st.emitApplied(in)
-	if in.Kept != nil {
-		st.emitDrift(in.Kept)
-	}
+	st.emitDriftCorrected(in)
 	st.emitDriftFound(in)
 	st.emitPruned(in)
 	st.emitRejected(in)
@@ -63,7 +61,6 @@ func (in *Input) fresh(warnings, without []string) string {
 }
 
 func (st *Stage) emitApplied(in *Input) {
-	st.emitRepaired(in, in.Delivered.Repaired.Result())
 	if in.Delivered.Applied == nil {
 		return
 	}
@@ -78,7 +75,6 @@ func (st *Stage) emitApplied(in *Input) {
 		st.Events.Normal(in.Subject, "Upgraded", "Apply", fmt.Sprintf("upgraded from %s to %s: %s created, %d updated",
 			revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), plural.Of(created, "object"), updated))
 	}
-	st.emitDrift(in)
 }
 
 // emitAdopted names the adopted objects.
@@ -107,20 +103,22 @@ func (st *Stage) emitRecreated(in *Input) {
 	}
 }
 
-// emitDrift names the objects with corrected drift: those changed or deleted by another
-// client.
-func (st *Stage) emitDrift(in *Input) {
-	st.emitRepaired(in, in.Delivered.Applied)
-}
-
-func (st *Stage) emitRepaired(in *Input, result *apply.Result) {
-	if result == nil {
-		return
+// emitDriftCorrected names the objects with corrected drift: those changed or deleted by
+// another client, of this revision and of the applied one.
+func (st *Stage) emitDriftCorrected(in *Input) {
+	results := []*apply.Result{in.Delivered.Repaired.Result(), in.Delivered.Applied}
+	if in.Kept != nil {
+		results = append(results, in.Kept.Delivered.Applied)
 	}
 	var repaired []string
-	for _, outcome := range result.Outcomes {
-		if outcome.Kind == apply.Repaired {
-			repaired = append(repaired, outcome.ID.String())
+	for _, result := range results {
+		if result == nil {
+			continue
+		}
+		for _, outcome := range result.Outcomes {
+			if outcome.Kind == apply.Repaired {
+				repaired = append(repaired, outcome.ID.String())
+			}
 		}
 	}
 	if len(repaired) > 0 {
@@ -148,7 +146,7 @@ func (st *Stage) emitPruned(in *Input) {
 	if deleted := in.Delivered.Pruned.DeletedIDs; len(deleted) > 0 {
 		st.Events.Normal(in.Subject, "Pruned", "Prune", fmt.Sprintf("deleted %s that left the bundle: %s", plural.Of(len(deleted), "object"), pipeline.JoinNames(deleted)))
 	}
-	st.notes(in, "Prune", in.Delivered.Pruned.Notes)
+	st.emitKept(in, "Prune", in.Delivered.Pruned.Notes)
 }
 
 // EmitKept names the objects that a removal keeps on purpose.
@@ -156,24 +154,22 @@ func (st *Stage) EmitKept(in *Input) {
 	if in.Delivered.Removed == nil {
 		return
 	}
-	st.notes(in, "Remove", in.Delivered.Removed.Notes)
-	for _, note := range in.Delivered.Removed.Cleared {
-		st.Events.Normal(in.Subject, "WebhookDeleted", "Remove", note)
+	st.emitKept(in, "Remove", in.Delivered.Removed.Notes)
+	if cleared := in.Delivered.Removed.Cleared; len(cleared) > 0 {
+		st.Events.Normal(in.Subject, "WebhookDeleted", "Remove", strings.Join(cleared, "; "))
 	}
 }
 
-// mostNotes is how many objects have an event of their own.
-const mostNotes = 10
-
-// notes names objects that are kept on purpose, an event each; the last event lists the
-// rest.
-func (st *Stage) notes(in *Input, action string, notes []string) {
-	for i, note := range notes {
-		if more := len(notes) - mostNotes; i == mostNotes-1 && more > 0 {
-			st.Events.Normal(in.Subject, "Kept", action, fmt.Sprintf("%d more objects are kept: %s", more+1, strings.Join(notes[i:], "; ")))
-			return
-		}
-		st.Events.Normal(in.Subject, "Kept", action, note)
+// emitKept names the objects that are kept on purpose, all in one event: events about
+// one state of an object with the same reason and action are a series for the API
+// server, which shows the first note only.
+func (st *Stage) emitKept(in *Input, action string, notes []string) {
+	switch len(notes) {
+	case 0:
+	case 1:
+		st.Events.Normal(in.Subject, "Kept", action, notes[0])
+	default:
+		st.Events.Normal(in.Subject, "Kept", action, fmt.Sprintf("%d objects are kept: %s", len(notes), strings.Join(notes, "; ")))
 	}
 }
 

@@ -4,6 +4,11 @@
 // the descriptions, icons and manifests that make catalogs large.
 package catalog
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Schemas of the blobs of a file-based catalog (FBC) that resolution depends on.
 const (
 	SchemaPackage      = "olm.package"
@@ -48,6 +53,74 @@ type Bundle struct {
 	Version string
 	// VersionProblem says why there is no Version. It is empty if there is one.
 	VersionProblem string
+	// Requires are its dependencies, and Provides its kinds. Only a reader that is told to reads them: resolution does not
+	// depend on them.
+	Requires []Requirement
+	Provides []Kind
+}
+
+// Kind is a kind of API.
+type Kind struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// String is the kind as messages name it.
+func (k Kind) String() string {
+	if k.Group == "" {
+		return fmt.Sprintf("kind %s of %s", k.Kind, k.Version)
+	}
+	return fmt.Sprintf("kind %s of %s/%s", k.Kind, k.Group, k.Version)
+}
+
+// RequirementType says which fields of a Requirement are set.
+type RequirementType string
+
+// Types of requirements.
+const (
+	// RequirePackage: the package Package, in a version of the range Range; empty for any.
+	RequirePackage RequirementType = "Package"
+	// RequireKind: the kind Kind, from any package or from the cluster.
+	RequireKind RequirementType = "Kind"
+	// RequireAll, RequireAny, RequireNone: a compound of Of.
+	RequireAll  RequirementType = "All"
+	RequireAny  RequirementType = "Any"
+	RequireNone RequirementType = "None"
+	// RequireUnchecked: a constraint that cannot be checked, such as one in CEL. Problem says which.
+	RequireUnchecked RequirementType = "Unchecked"
+	// RequireUnreadable: a property that cannot be read, as Problem says.
+	RequireUnreadable RequirementType = "Unreadable"
+)
+
+// Requirement is something that a bundle needs: a property olm.package.required, olm.gvk.required or olm.constraint.
+type Requirement struct {
+	Type    RequirementType
+	Package string
+	Range   string // in the syntax of blang/semver
+	Kind    Kind
+	Of      []Requirement
+	Problem string
+}
+
+// String is the requirement as messages name it.
+func (r Requirement) String() string {
+	switch r.Type {
+	case RequirePackage:
+		if r.Range == "" {
+			return "package " + r.Package
+		}
+		return fmt.Sprintf("package %s in version %s", r.Package, r.Range)
+	case RequireKind:
+		return r.Kind.String()
+	case RequireAll, RequireAny, RequireNone:
+		parts := make([]string, 0, len(r.Of))
+		for _, part := range r.Of {
+			parts = append(parts, part.String())
+		}
+		return strings.ToLower(string(r.Type)) + " of (" + strings.Join(parts, "; ") + ")"
+	}
+	return r.Problem
 }
 
 // Deprecation is an entry of olm.deprecations: the package, a channel or a bundle is deprecated.

@@ -177,7 +177,7 @@ var importRules = []importRule{{
 	remedy: "let the caller read the catalog, and pass internal/catalog.Package",
 	from:   []string{"./internal/resolver/..."},
 	not:    []string{"time", "io/fs", "./internal/..."},
-	but:    []string{"./internal/catalog"},
+	but:    []string{"./internal/catalog", "./internal/resolver"},
 }, {
 	name:   "adapters get credentials, not clients",
 	why:    "a fetcher that can read the cluster could read another tenant's Secret",

@@ -67,7 +67,7 @@ func publish(store *catalogs.Store, catalog types.NamespacedName, packages ...st
 	defer draft.Discard()
 	var text bytes.Buffer
 	for _, name := range packages {
-		fmt.Fprintf(&text, "{\"schema\":\"olm.package\",\"name\":%q}\n{\"schema\":\"olm.bundle\",\"package\":%q,\"name\":%q,\"image\":\"example.org/b\"}\n", name, name, name+".v1")
+		fmt.Fprintf(&text, "{\"schema\":\"olm.package\",\"name\":%q}\n{\"schema\":\"olm.bundle\",\"package\":%q,\"name\":%q,\"image\":\"example.org/b\",\"properties\":[{\"type\":\"olm.gvk\",\"value\":{\"group\":\"example.org\",\"version\":\"v1\",\"kind\":%q}}]}\n", name, name, name+".v1", name)
 	}
 	files := fstest.MapFS{"catalog.json": {Data: text.Bytes()}}
 	x, err := index.Build(files, ".", fbc.DefaultLimits(), draft.File(index.AllFile), draft.File(index.LeanFile))
@@ -319,6 +319,10 @@ func TestC33Requests(t *testing.T) {
 		{base + "metas?packages=shop", 400, 0},
 		{base + "all?schema=olm.bundle", 400, 0},
 		{base + "metas?name=%zz", 400, 0},
+		{base + "providers?group=example.org&version=v1&kind=shop", 200, 1},
+		{base + "providers?group=example.org&version=v2&kind=shop", 200, 0},
+		{base + "providers?group=example.org&version=v1", 400, 0},
+		{base + "providers?version=v1&kind=shop&name=shop", 400, 0},
 		{base + "graphql", 404, 0},
 		{"/catalogs/team-a/absent/api/v1/all", 404, 0},
 		{"/catalogs/team-b/community/api/v1/all", 404, 0},

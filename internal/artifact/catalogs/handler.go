@@ -3,7 +3,9 @@
 package catalogs
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/catalog/index"
 )
 
@@ -36,10 +39,12 @@ const (
 	endpointPackages = "packages"
 	// endpointLean has what resolution reads of one package: see serveLean.
 	endpointLean = "lean"
+	// endpointProviders has the packages that provide a kind: see serveProviders.
+	endpointProviders = "providers"
 )
 
 // endpoints are all of them.
-var endpoints = []string{endpointAll, endpointMetas, endpointPackages, endpointLean}
+var endpoints = []string{endpointAll, endpointMetas, endpointPackages, endpointLean, endpointProviders}
 
 // Route implements server.Catalogs: it reads a path such as /catalogs/NAMESPACE/NAME/api/v1/all.
 func (h *Handler) Route(path string) (namespace string, serve func(http.ResponseWriter, *http.Request) error, ok bool) {
@@ -50,25 +55,32 @@ func (h *Handler) Route(path string) (namespace string, serve func(http.Response
 	if len(parts) != 5 || parts[2] != "api" || parts[3] != "v1" {
 		return "", nil, false
 	}
-	catalog, endpoint := types.NamespacedName{Namespace: parts[0], Name: parts[1]}, parts[4]
-	if !slices.Contains(endpoints, endpoint) || len(validation.IsDNS1123Label(catalog.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(catalog.Name)) > 0 {
+	of, endpoint := types.NamespacedName{Namespace: parts[0], Name: parts[1]}, parts[4]
+	if !slices.Contains(endpoints, endpoint) || len(validation.IsDNS1123Label(of.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(of.Name)) > 0 {
 		return "", nil, false
 	}
-	if namespace = catalog.Namespace; namespace == h.Shared {
+	if namespace = of.Namespace; namespace == h.Shared {
 		namespace = "" // every namespace may read it
 	}
-	return namespace, func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, catalog, endpoint) }, true
+	return namespace, func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, of, endpoint) }, true
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, catalog types.NamespacedName, endpoint string) error {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of types.NamespacedName, endpoint string) error {
 	query, valid := parseQuery(r.URL.RawQuery, endpoint)
+	kind, validKind := parseKind(r.URL.RawQuery)
+	if endpoint == endpointProviders {
+		valid = validKind
+	}
 	if !valid {
 		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
 		return nil
 	}
-	contents, err := h.Store.Contents(catalog)
+	contents, err := h.Store.Contents(of)
 	if err != nil {
 		return err
+	}
+	if endpoint == endpointProviders {
+		return serveProviders(w, r, contents, kind)
 	}
 	if endpoint == endpointLean {
 		return serveLean(w, r, contents, query.Package)
@@ -118,6 +130,37 @@ func serveLean(w http.ResponseWriter, r *http.Request, contents *Contents, name 
 	w.Header().Set("Etag", `"`+entry.Digest+`"`)
 	http.ServeContent(w, r, "", time.Time{}, newSections(file, parts))
 	return nil
+}
+
+// serveProviders answers with the packages that have a bundle which provides a kind, one a line, sorted. Packages that are left
+// out are not among them.
+func serveProviders(w http.ResponseWriter, r *http.Request, contents *Contents, kind catalog.Kind) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	for _, name := range contents.Index.Providers(kind.Group, kind.Version, kind.Kind) {
+		if err := encoder.Encode(map[string]string{"name": name}); err != nil {
+			return err
+		}
+	}
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("Etag", `"`+contents.Record.Contents+`"`)
+	http.ServeContent(w, r, "", contents.Record.StoredTime, bytes.NewReader(body.Bytes()))
+	return nil
+}
+
+// parseKind reads the parameters of a request for the providers of a kind. The group may be empty.
+func parseKind(raw string) (catalog.Kind, bool) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return catalog.Kind{}, false
+	}
+	for name := range values {
+		if !slices.Contains([]string{"group", "version", "kind"}, name) {
+			return catalog.Kind{}, false
+		}
+	}
+	kind := catalog.Kind{Group: values.Get("group"), Version: values.Get("version"), Kind: values.Get("kind")}
+	return kind, kind.Version != "" && kind.Kind != ""
 }
 
 // parseQuery reads the parameters of a request. As in catalogd, an empty one counts for nothing, and the first of several is

@@ -17,11 +17,20 @@ type Builder struct {
 	any     bool // there was a blob
 	marked  bool // there was a blob with deprecations
 	problem error
+	// dependencies says that what bundles require and provide is read as well.
+	dependencies bool
 }
 
 // NewBuilder returns a Builder without blobs.
 func NewBuilder(name string, limits Limits) *Builder {
 	return &Builder{limits: limits, built: catalog.Package{Name: name}}
+}
+
+// NewDependencyBuilder returns a Builder that also reads what bundles require and provide.
+func NewDependencyBuilder(name string, limits Limits) *Builder {
+	b := NewBuilder(name, limits)
+	b.dependencies = true
+	return b
 }
 
 // Package returns what was collected, nil if that is nothing, and the first problem, which spoils the package.
@@ -83,13 +92,16 @@ func (b *Builder) channel(text []byte) error {
 	return nil
 }
 
+// property is one property of a bundle.
+type property struct {
+	Type  string
+	Value json.RawMessage
+}
+
 func (b *Builder) bundle(text []byte) error {
 	var bundle struct {
 		Name, Image string
-		Properties  []struct {
-			Type  string
-			Value json.RawMessage
-		}
+		Properties  []property
 	}
 	if err := Unmarshal(text, &bundle); err != nil {
 		return err
@@ -106,6 +118,9 @@ func (b *Builder) bundle(text []byte) error {
 			lean.VersionProblem = err.Error()
 		}
 		break // the first one counts
+	}
+	if b.dependencies {
+		lean.Requires, lean.Provides = dependencies(bundle.Properties)
 	}
 	b.built.Bundles = append(b.built.Bundles, lean)
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/catalog/fbc"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -66,6 +67,7 @@ func (f *Flags) Insecure() bool { return f.insecure }
 type Set struct {
 	catalogs []opened
 	close    []func() error
+	cluster  *kit.Explorer // nil if no catalog is of the cluster
 }
 
 // opened is one catalog.
@@ -80,6 +82,10 @@ type opened struct {
 type content interface {
 	// packageOf reads one package. The error is about the whole catalog.
 	packageOf(ctx context.Context, name string) (fbc.Contents, error)
+	// dependenciesOf reads one package with what its bundles require and provide, or says why it cannot be used.
+	dependenciesOf(ctx context.Context, name string) (p *catalog.Package, problem, err error)
+	// providers are the packages with a bundle that provides a kind, sorted.
+	providers(ctx context.Context, kind catalog.Kind) ([]string, error)
 	// names are those of all packages, sorted, and problems of the catalog.
 	names(ctx context.Context) ([]string, []error, error)
 }

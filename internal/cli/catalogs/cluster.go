@@ -113,6 +113,7 @@ func (r *clusterReader) add(set *Set, s Seen) error {
 	if err != nil {
 		return err
 	}
+	set.cluster = r.explorer
 	set.catalogs = append(set.catalogs, opened{name: s.Name, priority: s.Spec.Priority, content: served})
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/catalog/fbc"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -17,12 +18,13 @@ import (
 // files are a catalog in files.
 type files struct {
 	fs.FS
-	root string
+	root  string
+	whole *fbc.Whole // read when dependencies are first asked for
 }
 
-func openFiles(path string) (files, error) {
+func openFiles(path string) (*files, error) {
 	found, root, err := Open(path)
-	return files{FS: found, root: root}, err
+	return &files{FS: found, root: root}, err
 }
 
 // Open returns the files of a catalog in a folder or a file, and the name of that folder or file in them.
@@ -42,23 +44,51 @@ func Open(path string) (found fs.FS, root string, err error) {
 }
 
 // openImage downloads the catalog of an image.
-func (s *Set) openImage(ctx context.Context, a *kit.App, ref string, insecure bool) (files, error) {
+func (s *Set) openImage(ctx context.Context, a *kit.App, ref string, insecure bool) (*files, error) {
 	b, root, err := bundle.OpenCatalogImage(ctx, a, ref, insecure)
 	if err != nil {
-		return files{}, err
+		return nil, err
 	}
 	s.close = append(s.close, b.Close)
 	if _, err := fs.Stat(b.Files, root); err != nil {
-		return files{}, errors.New("the image has no folder " + root + ", which its label names: it has no catalog")
+		return nil, errors.New("the image has no folder " + root + ", which its label names: it has no catalog")
 	}
-	return files{FS: b.Files, root: root}, nil
+	return &files{FS: b.Files, root: root}, nil
 }
 
-func (f files) packageOf(_ context.Context, name string) (fbc.Contents, error) {
+func (f *files) packageOf(_ context.Context, name string) (fbc.Contents, error) {
 	return fbc.ReadPackage(f.FS, f.root, name, fbc.DefaultLimits())
 }
 
-func (f files) names(context.Context) ([]string, []error, error) {
+func (f *files) names(context.Context) ([]string, []error, error) {
 	contents, err := fbc.ReadPackage(f.FS, f.root, "", fbc.DefaultLimits())
 	return contents.Packages, contents.Problems, err
+}
+
+// readWhole reads all packages, once: a search for dependencies asks for many.
+func (f *files) readWhole() (*fbc.Whole, error) {
+	if f.whole == nil {
+		whole, err := fbc.ReadAll(f.FS, f.root, fbc.DefaultLimits())
+		if err != nil {
+			return nil, err
+		}
+		f.whole = &whole
+	}
+	return f.whole, nil
+}
+
+func (f *files) dependenciesOf(_ context.Context, name string) (p *catalog.Package, problem, err error) {
+	whole, err := f.readWhole()
+	if err != nil {
+		return nil, nil, err
+	}
+	return whole.Packages[name], whole.Unusable[name], nil
+}
+
+func (f *files) providers(_ context.Context, kind catalog.Kind) ([]string, error) {
+	whole, err := f.readWhole()
+	if err != nil {
+		return nil, err
+	}
+	return whole.Providers(kind), nil
 }

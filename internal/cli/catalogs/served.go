@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -47,16 +48,38 @@ func newServed(a *kit.App, config *rest.Config, o *v1alpha1.BundleCatalog) (*ser
 	return s, err
 }
 
-// packageOf downloads the blobs of a package, and reads them as those of files.
+// packageOf reads a package as those of files are read.
 func (s *served) packageOf(ctx context.Context, name string) (contents fbc.Contents, err error) {
+	err = s.download(ctx, name, func(folder fs.FS) error {
+		contents, err = fbc.ReadPackage(folder, packageFile, name, fbc.DefaultLimits())
+		return err
+	})
+	return contents, err
+}
+
+func (s *served) dependenciesOf(ctx context.Context, name string) (p *catalog.Package, problem, err error) {
+	err = s.download(ctx, name, func(folder fs.FS) error {
+		whole, err := fbc.ReadAll(folder, packageFile, fbc.DefaultLimits())
+		p, problem = whole.Packages[name], whole.Unusable[name]
+		return err
+	})
+	return p, problem, err
+}
+
+func (s *served) providers(ctx context.Context, kind catalog.Kind) ([]string, error) {
+	return s.lines(ctx, "providers", url.Values{"group": {kind.Group}, "version": {kind.Version}, "kind": {kind.Kind}})
+}
+
+// download writes the blobs of a package into a file of a temporary folder.
+func (s *served) download(ctx context.Context, name string, read func(folder fs.FS) error) (err error) {
 	folder, err := os.MkdirTemp("", "satchel-")
 	if err != nil {
-		return fbc.Contents{}, fmt.Errorf("creating a temporary folder: %w", err)
+		return fmt.Errorf("creating a temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	file, err := os.Create(filepath.Join(folder, packageFile))
 	if err != nil {
-		return fbc.Contents{}, fmt.Errorf("creating a temporary file: %w", err)
+		return fmt.Errorf("creating a temporary file: %w", err)
 	}
 	// The blob olm.package has its package as its name.
 	for _, query := range []url.Values{{"schema": {catalog.SchemaPackage}, "name": {name}}, {"package": {name}}} {
@@ -64,13 +87,13 @@ func (s *served) packageOf(ctx context.Context, name string) (contents fbc.Conte
 			_, err := io.Copy(file, body)
 			return err
 		}); err != nil {
-			return fbc.Contents{}, errors.Join(err, file.Close())
+			return errors.Join(err, file.Close())
 		}
 	}
 	if err := file.Close(); err != nil {
-		return fbc.Contents{}, fmt.Errorf("writing a temporary file: %w", err)
+		return fmt.Errorf("writing a temporary file: %w", err)
 	}
-	return fbc.ReadPackage(os.DirFS(folder), packageFile, name, fbc.DefaultLimits())
+	return read(os.DirFS(folder))
 }
 
 // packageFile is the temporary file with the blobs of a package.
@@ -79,8 +102,14 @@ const packageFile = "package.jsonl"
 // longestLine bounds a line of the list of packages.
 const longestLine = 1 << 20
 
-func (s *served) names(ctx context.Context) (names []string, _ []error, err error) {
-	err = s.get(ctx, "packages", nil, func(body io.Reader) error {
+func (s *served) names(ctx context.Context) ([]string, []error, error) {
+	names, err := s.lines(ctx, "packages", nil)
+	return names, nil, err
+}
+
+// lines reads an answer with a package a line, and returns their names, sorted.
+func (s *served) lines(ctx context.Context, endpoint string, query url.Values) (names []string, err error) {
+	err = s.get(ctx, endpoint, query, func(body io.Reader) error {
 		lines := bufio.NewScanner(body)
 		lines.Buffer(nil, longestLine)
 		for lines.Scan() {
@@ -93,7 +122,7 @@ func (s *served) names(ctx context.Context) (names []string, _ []error, err erro
 		return lines.Err()
 	})
 	slices.Sort(names)
-	return names, nil, err
+	return names, err
 }
 
 // get reads an answer of the server.

@@ -24,6 +24,8 @@ type options struct {
 	downgrade     string
 	files         []string
 	write         string
+	dependencies  bool
+	account       string
 	output        printer.Output
 }
 
@@ -54,6 +56,12 @@ If there is no bundle to choose, or if several catalogs of the same priority off
 is the message of OLM v1. The next lines show the filters, the nearest bundle, and what to change. The same version with
 the same image digest in several catalogs is not ambiguous, other than in OLM v1: the first catalog by name is used.
 
+--with-dependencies also resolves the packages and kinds that the bundle requires (olm.package.required,
+olm.gvk.required, olm.constraint), and what those require, up to 50 packages. The bundles are listed in the order of
+their installation. With catalogs of the cluster, a kind that it serves and a package that a BundleDeployment of the
+namespace has installed need no further bundle. -o yaml prints BundleDeployments for a review, each with dependsOn and
+one exact version; nothing is installed.
+
 ` + exitCodes
 
 // Command returns the command resolve.
@@ -80,6 +88,9 @@ satchel resolve argocd-operator --installed argocd-operator.v0.10.0@0.10.0 --cat
 # What does this manifest resolve to? Exits with 1 if its lock has another bundle
 satchel resolve -f deploy/argocd.yaml --catalog community=./catalog
 
+# The package with everything that it requires, as manifests
+satchel resolve argocd-operator --with-dependencies --catalog community=./catalog -o yaml
+
 # Upgrade the lock of a BundleDeployment in Git
 satchel resolve -f deploy/argocd.yaml --write deploy/argocd.yaml --catalog community=./catalog
 
@@ -94,12 +105,18 @@ satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --c
 			if err != nil {
 				return err
 			}
+			if err := o.checkDependencies(cmd); err != nil {
+				return err
+			}
 			if err := o.catalogs.Parse(cmd); err != nil {
 				return err
 			}
 			asked, err := read(cmd.Context(), a)
 			if err != nil {
 				return err
+			}
+			if o.dependencies {
+				return o.resolveAll(cmd.Context(), a, asked)
 			}
 			return o.resolve(cmd.Context(), a, asked)
 		},
@@ -116,6 +133,8 @@ func (o *options) flags(a *kit.App, cmd *cobra.Command) {
 	manifests.Flag(cmd, &o.files, "Its spec.catalog is resolved.")
 	f.StringVar(&o.write, "write", "", "File with a BundleDeployment or a BundleSource: the answer is written into the lock of the former, or the image of the latter.")
 	_ = cmd.MarkFlagFilename("write", "yaml", "yml", "json") // it only fails for a flag that does not exist
+	f.BoolVar(&o.dependencies, "with-dependencies", false, "Resolve also what the bundle requires.")
+	f.StringVar(&o.account, "service-account", "installer", "With --with-dependencies and -o yaml: ServiceAccount of the BundleDeployments.")
 	f.StringVar(&o.installed, "installed", "", "Installed bundle as BUNDLE@VERSION, from which upgrade edges are counted.")
 	o.upgradePolicy, o.downgrade = string(resolver.CatalogProvided), string(resolver.DowngradeRefuse)
 	a.EnumFlag(cmd, &o.upgradePolicy, "upgrade-policy", "", "Whether upgrades follow the edges of the catalog, or need none.",

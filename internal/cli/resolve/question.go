@@ -50,9 +50,9 @@ func (o *options) reader(cmd *cobra.Command, args []string) (readFunc, error) {
 			return o.ofPackage(args[0], installed), nil
 		}, nil
 	}
-	for _, flag := range []string{"version", "channel", "upgrade-policy", "downgrade"} {
+	for _, flag := range []string{"version", "channel", "upgrade-policy", "downgrade", "with-dependencies"} {
 		if cmd.Flag(flag).Changed {
-			return nil, kit.UsageError(cmd, "--%s is about a package of the command line: spec.catalog of the BundleDeployment has it here", flag)
+			return nil, kit.UsageError(cmd, "--%s is about a package of the command line, not about a BundleDeployment with its spec.catalog", flag)
 		}
 	}
 	return func(ctx context.Context, a *kit.App) (*question, error) {

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// platformFiles goes to a folder with the catalog platform.yaml, and returns where the test was.
+func platformFiles(t *testing.T) string {
+	t.Helper()
+	before, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	platform, err := os.ReadFile(filepath.Join("testdata", "resolve", "platform.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(writeFiles(t, map[string]string{"platform/catalog.yaml": string(platform)}))
+	return before
+}
+
+func TestResolveWithDependencies(t *testing.T) {
+	before := platformFiles(t)
+	const platform = "--catalog=platform=platform"
+	var text strings.Builder
+	for _, line := range [][]string{
+		{"portal", platform},
+		{"portal", platform, "-o", "json"},
+		{"portal", platform, "-o", "yaml", "--channel", "stable", "--service-account", "portal-installer"},
+		{"database", platform},
+		{"portal", platform, "--version", "1.x"},
+		{"portal", platform, "--version", "3.x"},
+		{"portall", platform},
+		{"portal", platform, "--write", "x.yaml"},
+		{"portal", platform, "--service-account", "x"},
+		{"-f", "x.yaml", platform},
+	} {
+		got := satchel(t, append([]string{"resolve", "--with-dependencies"}, line...)...)
+		fmt.Fprintf(&text, "# resolve --with-dependencies %s\n%s\n", strings.Join(line, " "), got)
+	}
+	t.Chdir(before)
+	golden(t, "resolve/dependencies", text.String())
+}
+
+// TestResolveWithDependenciesOfCluster: the answer about a catalog of the cluster is that about its files, less what the cluster
+// has.
+func TestResolveWithDependenciesOfCluster(t *testing.T) {
+	c := newCatalogCluster(t)
+	platformFiles(t)
+	c.serve("platform", "platform")
+	files := satchel(t, "resolve", "portal", "--with-dependencies", "-o", "json", "--catalog=platform=platform")
+	served := c.satchel("resolve", "portal", "--with-dependencies", "-o", "json")
+	if served.out != files.out || served.code != 0 {
+		t.Fatalf("of the cluster: %s\nof the files: %s", served, files)
+	}
+	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+		d.Name = "store"
+		d.Status.Package = &v1alpha1.PackageStatus{Name: "database", Version: "1.2.0"}
+	}))
+	served = c.satchel("resolve", "portal", "--with-dependencies", "-o", "yaml")
+	for _, want := range []string{"- name: store", "BundleDeployment store has installed version 1.2.0", "name: cache"} {
+		if !strings.Contains(served.out+served.err, want) {
+			t.Errorf("%q is missing in: %s", want, served)
+		}
+	}
+	if strings.Contains(served.out, "package: database") {
+		t.Errorf("what is installed is installed again: %s", served)
+	}
+	got := c.satchel("resolve", "portal", "--with-dependencies", "--version", "1.x")
+	if got.code != 2 || !strings.Contains(got.err, "upgrade the BundleDeployment store first") {
+		t.Errorf("another version is installed: %s", got)
+	}
+}

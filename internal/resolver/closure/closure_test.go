@@ -214,7 +214,7 @@ func TestFind(t *testing.T) {
 			want: []string{"db.v1.0.0", "shop.v1.0.0: db"},
 		},
 		"not": {
-			reason: "what is excluded is not chosen, although it is newer",
+			reason:   "what is excluded is not chosen, although it is newer",
 			catalogs: map[string]string{"c": "shop 1.0.0 " + properties(constraint(`{"not":{"constraints":[`+fmt.Sprintf(partPackage, "db", ">=3.0.0")+`]}}`), requires("db", "")) + "\n" + db},
 			want:     []string{"db.v2.0.0", "shop.v1.0.0: db"},
 		},

@@ -50,7 +50,8 @@ const (
 	// ReasonRevisionCollision says that an object with the name of a revision exists, and holds another one.
 	ReasonRevisionCollision = "RevisionCollision"
 	// ReasonInvalidChild says that the BundleDeployment of a cluster cannot be created: a variable has
-	// no value, or an object of its name exists that the rollout did not create.
+	// no value, an object of its name exists that the rollout did not create, or the API server refuses
+	// it in the dry run before a revision is started.
 	ReasonInvalidChild = "InvalidChild"
 	// ReasonOverdue says that a cluster did not become ready within spec.strategy.progressDeadline.
 	ReasonOverdue = "Overdue"

@@ -96,7 +96,9 @@ type racing struct {
 }
 
 func (c *racing) Apply(ctx context.Context, object runtime.ApplyConfiguration, o ...client.ApplyOption) error {
-	if text, err := json.Marshal(object); err == nil && !c.done && strings.Contains(string(text), `"name":"app-c1"`) {
+	var options client.ApplyOptions
+	options.ApplyOptions(o)
+	if text, err := json.Marshal(object); err == nil && len(options.DryRun) == 0 && !c.done && strings.Contains(string(text), `"name":"app-c1"`) {
 		c.done = true
 		c.before()
 	}
@@ -140,6 +142,47 @@ func TestRefusedChild(t *testing.T) {
 		o.Spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer"}`)}
 	})
 	r.until("v1 complete", complete("v1"))
+}
+
+// TestRefusedOverride has an override for the last wave that the API server refuses: no cluster is started, not even that of the first wave, the
+// rollout goes on with the revision that it has, and a corrected override is rolled out.
+func TestRefusedOverride(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	r.create()
+	r.until("v1 complete", complete("v1"))
+	starts := r.get().Status.Starts
+	override := func(name string) func(*v1alpha1.BundleRollout) {
+		return func(o *v1alpha1.BundleRollout) {
+			o.Spec.Overrides = []v1alpha1.RolloutOverride{{
+				Selector: metav1.LabelSelector{MatchLabels: map[string]string{"ring": "three"}},
+				Patch:    apiextensionsv1.JSON{Raw: []byte(`{"helm":{"releaseName":"` + name + `"}}`)},
+			}}
+		}
+	}
+	r.edit(override("NOT A NAME"))
+	object := r.until("refused", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidChild" })
+	if message := messageOf(object); !strings.Contains(message, "cluster c4") || !strings.Contains(message, "spec.helm.releaseName") {
+		t.Errorf("the message is %q", message)
+	}
+	r.change("c6", func(d *v1alpha1.BundleDeployment) { d.Spec.SourceRef.Name = "other" })
+	r.steps(40)
+	if got := r.children()["c6"].Spec.SourceRef.Name; got == "other" {
+		t.Error("a BundleDeployment that another client changed is not written back")
+	}
+	if object := r.get(); object.Status.Starts != starts || object.Status.Run != 1 || object.Status.UpdateRevision.Name != object.Status.CurrentRevision.Name {
+		t.Errorf("%d starts in run %d", object.Status.Starts-starts, object.Status.Run)
+	}
+	if told := slices.DeleteFunc(slices.Clone(r.events.reasons), func(reason string) bool { return reason != "RevisionRefused" }); len(told) != 1 {
+		t.Errorf("%d events RevisionRefused", len(told))
+	}
+	r.edit(override("named"))
+	r.until("the correction is complete", func(o *v1alpha1.BundleRollout) bool {
+		return why(o) == v1alpha1.ReasonComplete && r.children()["c6"].Spec.Helm != nil
+	})
+	if r.children()["c1"].Spec.Helm != nil {
+		t.Error("the override is for the last wave")
+	}
 }
 
 func messageOf(object *v1alpha1.BundleRollout) string {

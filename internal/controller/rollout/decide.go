@@ -5,8 +5,6 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,17 +16,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 )
-
-// accountOf is the ServiceAccount of the template.
-func accountOf(spec *v1alpha1.BundleRolloutSpec) (string, error) {
-	var template struct {
-		ServiceAccountName string `json:"serviceAccountName"`
-	}
-	if err := json.Unmarshal(spec.Template.Spec.Raw, &template); err != nil {
-		return "", fmt.Errorf("reading spec.template.spec: %w", err)
-	}
-	return template.ServiceAccountName, nil
-}
 
 // decide decides what to do next, and changes the status to it. Nothing is written yet.
 func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, error) {
@@ -76,10 +63,13 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 
 // waiting is why there is no revision yet.
 func (s *state) waiting() error {
-	if s.awaits == nil {
-		return nil
+	switch {
+	case s.refused != nil:
+		return s.refused
+	case s.awaits != nil:
+		return s.awaits
 	}
-	return s.awaits
+	return nil
 }
 
 // course is what the status follows.
@@ -88,9 +78,13 @@ func (s *state) course() rollout.Course {
 	if s.object.Spec.HistoryLimit != nil {
 		limit = *s.object.Spec.HistoryLimit
 	}
+	wanted := s.wanted
+	if s.refused != nil {
+		wanted = nil
+	}
 	return rollout.Course{
 		HistoryLimit: int(limit), Approvals: s.approvals.ForDecision(),
-		Status: &s.object.Status, Wanted: s.wanted, Finish: s.object.Spec.Strategy.OnNewRevision == v1alpha1.NewRevisionFinish,
+		Status: &s.object.Status, Wanted: wanted, Finish: s.object.Spec.Strategy.OnNewRevision == v1alpha1.NewRevisionFinish,
 		Retry: s.object.Status.ObservedGeneration != s.object.Generation || requested != "" && requested != s.object.Status.LastHandledReconcileAt,
 		Now:   metav1.NewTime(s.now),
 	}

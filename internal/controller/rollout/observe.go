@@ -13,7 +13,6 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/controller/rollout/children"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
@@ -25,7 +24,7 @@ func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outco
 		s.clusters = s.memory.clusters
 		return pipeline.Continue, nil
 	}
-	account, err := accountOf(&s.object.Spec)
+	account, err := revision.AccountOf(&s.object.Spec)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -126,7 +125,7 @@ func (r *Reconciler) facts(ctx context.Context, s *state, update, current *rende
 func (r *Reconciler) addChild(ctx context.Context, s *state, fact *rollout.Fact) error {
 	child, found := s.children[fact.Name]
 	if !found {
-		foreign, err := r.foreign(ctx, s, fact.Name)
+		foreign, err := r.children(s).Foreign(ctx, fact.Name)
 		if foreign != "" {
 			fact.Invalid = foreign
 		}
@@ -167,18 +166,4 @@ func (s *state) targets() map[string]string {
 		}
 	}
 	return found
-}
-
-// foreign says that the name of a BundleDeployment is taken by one that the rollout did not create; empty if not.
-func (r *Reconciler) foreign(ctx context.Context, s *state, cluster string) (string, error) {
-	key := client.ObjectKey{Namespace: s.object.Namespace, Name: revision.ChildName(s.object.Name, cluster)}
-	var found v1alpha1.BundleDeployment
-	err := r.Client.Get(ctx, key, &found)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("reading bundledeployment %s: %w", key, err)
-	}
-	if err != nil || r.children(s).Owns(&found, cluster) {
-		return "", nil
-	}
-	return children.Collision(key), nil
 }

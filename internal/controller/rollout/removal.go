@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/collect"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
 // removeLeavers removes the clusters that were decided on and recorded.
@@ -58,7 +59,7 @@ func (r *Reconciler) abandonGone(ctx context.Context, s *state) error {
 	if s.object.Spec.Removal.WhenClusterGone != v1alpha1.GoneClusterAbandon {
 		return nil
 	}
-	account, err := accountOf(&s.object.Spec)
+	account, err := revision.AccountOf(&s.object.Spec)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (r *Reconciler) removeChildren(ctx context.Context, s *state) (left int, _ 
 		strategy = &rollout.Strategy{} // one after the other
 	}
 	s.strategy = strategy
-	if account, err := accountOf(&s.object.Spec); err == nil {
+	if account, err := revision.AccountOf(&s.object.Spec); err == nil {
 		if found, err := r.Clusters.List(ctx, s.object.Namespace, account, s.object.Spec.Clusters); err == nil {
 			s.memory.clusters = found
 		}

@@ -26,7 +26,7 @@ type sharedInputs struct {
 
 // inputs reads and copies inputs as the ServiceAccount of the template.
 func (r *Reconciler) inputs(s *state) (inputs.Keeper, error) {
-	account, err := accountOf(&s.object.Spec)
+	account, err := revision.AccountOf(&s.object.Spec)
 	as := tenant.Identity{Namespace: s.object.Namespace, ServiceAccount: account}
 	return inputs.Keeper{Tenants: r.Clusters.Tenants, Account: as, Manager: FieldManager}, err
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/conditions"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,25 +34,11 @@ func (r *Reconciler) findSource(ctx context.Context, s *state) (pipeline.Outcome
 		return pipeline.Continue, nil
 	case err != nil:
 		return pipeline.Stop, fmt.Errorf("reading bundlesource %s: %w", key, err)
-	case !usable(&source):
-		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s is not ready: %s", key, messageOf(&source))
+	case !pinned.Usable(&source):
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s is not ready: %s", key, pinned.Message(&source))
 	}
 	s.source = &source
 	return pipeline.Continue, nil
-}
-
-// usable tells whether a source publishes what its spec says now.
-func usable(source *v1alpha1.BundleSource) bool {
-	return source.Status.Artifact != nil && source.Status.ObservedGeneration == source.Generation && conditions.IsTrue(source, meta.ReadyCondition)
-}
-
-// messageOf is what a source says of itself.
-func messageOf(source *v1alpha1.BundleSource) string {
-	ready := conditions.Get(source, meta.ReadyCondition)
-	if ready == nil || ready.Status == metav1.ConditionTrue {
-		return "it was not reconciled yet"
-	}
-	return ready.Message
 }
 
 // pinRevision finds the revision to move to, stores it with sources that are pinned by digest, and waits until these are fetched
@@ -76,7 +60,7 @@ func (r *Reconciler) pinRevision(ctx context.Context, s *state) (pipeline.Outcom
 	if err := r.store(ctx, s, found); err != nil {
 		return pipeline.Stop, inputFailure(err)
 	}
-	return pipeline.Continue, r.want(ctx, s, found, displayed(s.source))
+	return pipeline.Continue, r.want(ctx, s, found, pinned.Version(s.source))
 }
 
 // stayAt wants a stored revision.
@@ -109,8 +93,8 @@ func (r *Reconciler) want(ctx context.Context, s *state, found *rendered.Revisio
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading bundlesource %s: %w", key, err)
-	case !usable(&source):
-		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, is not ready: %s", key, found.Name, messageOf(&source))
+	case !pinned.Usable(&source):
+		s.awaits = waitsFor(v1alpha1.ReasonSourceNotReady, "bundlesource %s, with the pinned sources of revision %s, is not ready: %s", key, found.Name, pinned.Message(&source))
 		return nil
 	}
 	if got := artifact.Identity(source.Status.Artifact.Revision); got != found.Data.Content {
@@ -118,18 +102,10 @@ func (r *Reconciler) want(ctx context.Context, s *state, found *rendered.Revisio
 			"delete that BundleSource to fetch it again, or publish a new revision", key, got, found.Name, found.Data.Content)
 	}
 	if version == "" {
-		version = displayed(&source)
+		version = pinned.Version(&source)
 	}
 	s.wanted = &v1alpha1.RolloutRevision{Name: found.Name, Digest: found.Digest, Revision: version}
 	return nil
-}
-
-// displayed names what a source publishes as its upstream does.
-func displayed(source *v1alpha1.BundleSource) string {
-	if source.Status.OriginRevision != "" {
-		return source.Status.OriginRevision
-	}
-	return source.Status.Artifact.Revision
 }
 
 // newest is the revision of what the source publishes and the spec says now.

@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/preflight"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
@@ -31,6 +32,8 @@ type state struct {
 	// wanted is the revision to move to; nil while it is not known, or not ready. Then awaits says why.
 	wanted *v1alpha1.RolloutRevision
 	awaits *failure
+	// refused says that the API server refuses BundleDeployments of the wanted revision, which is not begun.
+	refused *failure
 	// revisions are those that BundleDeployments are rendered from, by name.
 	revisions map[string]*rendered.Revision
 	// clusters are those of the rollout, by name.
@@ -84,6 +87,8 @@ type memory struct {
 	rendered rendered.Cache
 	// inputs are those that all clusters share.
 	inputs sharedInputs
+	// checked is how the revision to begin was checked.
+	checked preflight.Result
 	// own are the digests of inputs that only one cluster has.
 	own inputs.Digests
 	// data are the revisions that were stored or loaded.

@@ -82,6 +82,8 @@ func (s *state) report() {
 	pipeline.SetCondition(s.object, v1alpha1.RolledOutCondition, rolledOut, why, message)
 	status := &s.object.Status
 	switch {
+	case s.refused != nil && status.Clusters.Updating == 0:
+		pipeline.SetStalled(s.object, s.refused.reason, s.refused.Error())
 	case s.invalidChild() != "" && status.Clusters.Updating == 0:
 		pipeline.SetStalled(s.object, v1alpha1.ReasonInvalidChild, s.invalidChild())
 	case why == v1alpha1.ReasonApprovalPending && s.decision.Denied:

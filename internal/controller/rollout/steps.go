@@ -28,6 +28,7 @@ func (r *Reconciler) steps() []pipeline.Step[*state] {
 		{Name: "approvals", Run: r.readApprovals},
 		{Name: "heal", Run: r.heal},
 		{Name: "finish", Run: r.finishStarts},
+		{Name: "check", Run: r.checkRevision},
 		{Name: "decide", Run: r.decide},
 		{Name: "record", Run: r.record},
 		{Name: "consume", Run: r.consumeApprovals},

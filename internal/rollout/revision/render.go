@@ -11,7 +11,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -94,6 +97,24 @@ func (r *Renderer) Render(cluster *Cluster) (*Child, error) {
 	child.Inputs = ownInputs(named, InputsOf(&child.Spec))
 	r.complete(&child.Spec, cluster)
 	return child, r.label(child, cluster)
+}
+
+// Shape is equal for clusters of which the specs differ in nothing but variables: the same overrides select them, and they are reached in
+// the same way.
+func (r *Renderer) Shape(cluster *Cluster) string {
+	var shape []string
+	for i := range r.overrides {
+		if r.overrides[i].selector.Matches(labels.Set(cluster.Labels)) {
+			shape = append(shape, strconv.Itoa(i))
+		}
+	}
+	switch {
+	case cluster.KubeConfig == nil:
+		shape = append(shape, "here")
+	case cluster.KubeConfig.ClusterProfileRef != nil:
+		shape = append(shape, "profile")
+	}
+	return strings.Join(shape, ",")
 }
 
 // complete sets what the rollout decides.

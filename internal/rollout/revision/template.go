@@ -74,3 +74,14 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 	}
 	return errors.Join(append(problems, expandSpec(&read, names))...)
 }
+
+// AccountOf is the ServiceAccount of the template.
+func AccountOf(spec *v1alpha1.BundleRolloutSpec) (string, error) {
+	var template struct {
+		ServiceAccountName string `json:"serviceAccountName"`
+	}
+	if err := json.Unmarshal(spec.Template.Spec.Raw, &template); err != nil {
+		return "", fmt.Errorf("reading spec.template.spec: %w", err)
+	}
+	return template.ServiceAccountName, nil
+}

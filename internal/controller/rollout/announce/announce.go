@@ -17,6 +17,7 @@ import (
 const (
 	eventRevisionStarted   = "RevisionStarted"
 	eventRevisionCompleted = "RevisionCompleted"
+	eventRevisionRefused   = "RevisionRefused"
 	eventWaveStarted       = "WaveStarted"
 	eventWaveSucceeded     = "WaveSucceeded"
 	eventWaveCompleted     = "WaveCompleted"
@@ -34,6 +35,13 @@ func ApprovalUsed(recorder events.EventRecorder, object *v1alpha1.BundleRollout,
 		return
 	}
 	recorder.Eventf(object, nil, corev1.EventTypeNormal, eventApprovalUsed, eventApprovalUsed, "bundleapproval %s was used %s", name, what)
+}
+
+// Refused records that the API server refuses what a revision consists of, and why.
+func Refused(recorder events.EventRecorder, object *v1alpha1.BundleRollout, message string) {
+	if recorder != nil {
+		recorder.Eventf(object, nil, corev1.EventTypeWarning, eventRevisionRefused, eventRevisionRefused, "%s", message)
+	}
 }
 
 // Changes records what a written status changed as events of the rollout, never one of each cluster: of a status that lists at most

@@ -40,12 +40,35 @@ func Collision(key types.NamespacedName) string {
 	return fmt.Sprintf("bundledeployment %s exists, and this rollout did not create it: delete or rename it, or rename the cluster", key)
 }
 
+// Foreign says that the name of a BundleDeployment is taken by one that the rollout did not create; empty if not.
+func (w Writer) Foreign(ctx context.Context, cluster string) (string, error) {
+	key := types.NamespacedName{Namespace: w.Rollout.Namespace, Name: revision.ChildName(w.Rollout.Name, cluster)}
+	var found v1alpha1.BundleDeployment
+	err := w.Client.Get(ctx, key, &found)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("reading bundledeployment %s: %w", key, err)
+	}
+	if err != nil || w.Owns(&found, cluster) {
+		return "", nil
+	}
+	return Collision(key), nil
+}
+
 // mostConflicts is how often a BundleDeployment is written again that changed meanwhile.
 const mostConflicts = 5
 
 // Apply writes a BundleDeployment in one patch, unless it is done. It is read past the cache, so that one which another created is
 // never adopted, and an old copy is never written over a new one.
 func (w Writer) Apply(ctx context.Context, cluster string, child *revision.Child, done func(live *v1alpha1.BundleDeployment) bool) error {
+	return w.write(ctx, cluster, child, done)
+}
+
+// Check is Apply in a dry run: the API server validates the BundleDeployment, and stores nothing.
+func (w Writer) Check(ctx context.Context, cluster string, child *revision.Child) error {
+	return w.write(ctx, cluster, child, func(live *v1alpha1.BundleDeployment) bool { return live != nil && !live.DeletionTimestamp.IsZero() }, client.DryRunAll)
+}
+
+func (w Writer) write(ctx context.Context, cluster string, child *revision.Child, done func(live *v1alpha1.BundleDeployment) bool, more ...client.ApplyOption) error {
 	key := types.NamespacedName{Namespace: w.Rollout.Namespace, Name: child.Name}
 	for conflicts := 0; ; conflicts++ {
 		live := &v1alpha1.BundleDeployment{}
@@ -57,13 +80,14 @@ func (w Writer) Apply(ctx context.Context, cluster string, child *revision.Child
 			return fmt.Errorf("reading bundledeployment %s: %w", key, err)
 		case !w.Owns(live, cluster):
 			return fmt.Errorf("%w: %s", ErrForeign, Collision(key))
-		case !live.DeletionTimestamp.IsZero():
+		}
+		switch {
+		case done(live):
+			return nil
+		case live != nil && !live.DeletionTimestamp.IsZero():
 			return fmt.Errorf("bundledeployment %s is being deleted, and is created again when it is gone", key)
 		}
-		if done(live) {
-			return nil
-		}
-		err = w.apply(ctx, child, live)
+		err = w.apply(ctx, child, live, more...)
 		if err == nil || !apierrors.IsConflict(err) || conflicts == mostConflicts {
 			return err
 		}

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pinned pins the sources of a BundleSource to what they resolved to.
+// Package pinned reads the BundleSource that a rollout follows, and pins its sources to what they resolved to.
 package pinned
 
 import (
 	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/pin"
@@ -51,4 +55,26 @@ func originOf(part *v1alpha1.Source, to v1alpha1.ResolvedSource) v1alpha1.Revisi
 		origin.ConfigMap = part.ConfigMap.Name
 	}
 	return origin
+}
+
+// Usable tells whether a source publishes what its spec says now.
+func Usable(source *v1alpha1.BundleSource) bool {
+	return source.Status.Artifact != nil && source.Status.ObservedGeneration == source.Generation && conditions.IsTrue(source, meta.ReadyCondition)
+}
+
+// Message is what a source says of itself.
+func Message(source *v1alpha1.BundleSource) string {
+	ready := conditions.Get(source, meta.ReadyCondition)
+	if ready == nil || ready.Status == metav1.ConditionTrue {
+		return "it was not reconciled yet"
+	}
+	return ready.Message
+}
+
+// Version names what a source publishes as its upstream does.
+func Version(source *v1alpha1.BundleSource) string {
+	if source.Status.OriginRevision != "" {
+		return source.Status.OriginRevision
+	}
+	return source.Status.Artifact.Revision
 }

@@ -42,6 +42,9 @@ func (v *Revision) Child(cluster *revision.Cluster) (*revision.Child, error) {
 	return v.renderer.Render(cluster)
 }
 
+// Shape is equal for clusters of which the specs differ in nothing but variables.
+func (v *Revision) Shape(cluster *revision.Cluster) string { return v.renderer.Shape(cluster) }
+
 // Render is the BundleDeployment of a cluster, with the hash of its spec.
 func (v *Revision) Render(cluster *revision.Cluster, digests DigestsOf) (*revision.Child, string, error) {
 	child, err := v.Child(cluster)

@@ -112,7 +112,7 @@ func TestMigrateJSON(t *testing.T) {
 	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.CRDs.UpgradeSafety != v1alpha1.EnforcementNone {
 		t.Errorf("got %+v", first)
 	}
-	if !strings.Contains(got.err, "Warning: ClusterExtension gadget (testdata/migrate/olm-v1.yaml, document 2): spec.source keeps the installed version") {
+	if !strings.Contains(got.err, "Warning: ClusterExtension gadget (testdata/migrate/olm-v1.yaml, document 2): spec.catalog.lock keeps gadget-operator.v1.2.0") {
 		t.Errorf("the notes are missing: %s", got.err)
 	}
 }

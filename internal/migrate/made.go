@@ -112,6 +112,9 @@ func (r *reading) finish(d *v1alpha1.BundleDeployment) {
 	if d.Spec.Source != nil && len(d.Spec.Source.Sources) == 1 && d.Spec.Source.Sources[0].Image != nil {
 		r.rights.Bundle = d.Spec.Source.Sources[0].Image.Ref
 	}
+	if d.Spec.Catalog != nil && d.Spec.Catalog.Lock != nil {
+		r.rights.Bundle = d.Spec.Catalog.Lock.Image
+	}
 }
 
 // identity names an object that was made.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
@@ -18,14 +19,14 @@ import (
 // migrateSubscription makes a BundleDeployment of a Subscription and the objects that OLM created for it.
 func migrateSubscription(in *input, r *reading) {
 	packageName := r.spec.text("name")
-	installed := firstOf(r.status.text("installedCSV"), r.spec.text("startingCSV"))
+	installed := r.status.text("installedCSV")
 	group := in.operatorGroup(r)
 	d := r.deployment(firstOf(r.Object.GetNamespace(), in.options.Namespace), group.account)
 	if d.Namespace == "" {
 		r.refuse(ruleMissing, "it is in no namespace", "add --namespace")
 	}
 	d.Spec.Format = v1alpha1.FormatRegistryV1
-	d.Spec.Source = in.operatorImage(r, packageName, installed)
+	image := in.operatorImage(r, installed)
 	options := registry(d)
 	options.WatchNamespaces = group.targets
 	options.OperatorConditions = true
@@ -33,19 +34,35 @@ func migrateSubscription(in *input, r *reading) {
 		options.DeploymentConfig = r.deploymentConfig(config)
 	}
 	r.keepPods(options, group, in.version(r, installed))
-	if r.channel(packageName, installed) {
+	c := r.subscribed(packageName, r.spec.text("channel"), r.spec.text("source"))
+	c.Installed = in.installedVersion(r, installed)
+	r.start(&c, installed, r.spec.text("startingCSV"))
+	r.install(d, c, installed, image)
+	r.catalogSource()
+	if r.needsApproval() {
 		d.Spec.Approval = &v1alpha1.ApprovalOptions{Mode: v1alpha1.ApprovalManual}
 	}
 	r.finish(d)
 }
 
-// channel notes the channel of the installed version, and tells whether upgrades need approval.
-func (r *reading) channel(packageName, installed string) (manual bool) {
-	channel, source, namespace := r.spec.text("channel"), r.spec.text("source"), r.spec.text("sourceNamespace")
-	r.follow(r.subscribed(packageName, installed, channel, source))
-	if namespace != "" && namespace != r.Object.GetNamespace() {
+// installedVersion is the bundle that is installed, with the version of its ClusterServiceVersion; nil if it is not known.
+func (in *input) installedVersion(r *reading, name string) *v1alpha1.CatalogInstalled {
+	version := ""
+	if csv := in.version(r, name); csv != nil {
+		version, _, _ = unstructured.NestedString(csv.Object.Object, "spec", "version")
+	}
+	return installedBundle(name, version)
+}
+
+// catalogSource notes where the CatalogSource is.
+func (r *reading) catalogSource() {
+	if namespace := r.spec.text("sourceNamespace"); namespace != "" && namespace != r.Object.GetNamespace() {
 		r.note("its CatalogSource is in the namespace %s: spec.catalog finds a BundleCatalog there only if the flag --shared-catalog-namespace names it", quoted(namespace))
 	}
+}
+
+// needsApproval tells whether upgrades need approval.
+func (r *reading) needsApproval() bool {
 	switch approval := r.spec.text("installPlanApproval"); approval {
 	case "", "Automatic":
 	case "Manual":
@@ -112,10 +129,11 @@ func (r *reading) readGroup(m manifest.Manifest) group {
 	return g
 }
 
-// operatorImage finds the image of the bundle: OLM writes it into the InstallPlan.
-func (in *input) operatorImage(r *reading, packageName, installed string) *v1alpha1.BundleSourceSpec {
-	if image := in.image(r.Manifest); image != "" {
-		return pinned(image)
+// operatorImage finds the image of the bundle: OLM writes it into the InstallPlan. It is empty if that is not there: catalogs
+// name it, too.
+func (in *input) operatorImage(r *reading, installed string) string {
+	if installed == "" || in.image(r.Manifest) != "" {
+		return ""
 	}
 	for _, m := range in.plans {
 		if !sameNamespace(m, r.Manifest) {
@@ -123,19 +141,13 @@ func (in *input) operatorImage(r *reading, packageName, installed string) *v1alp
 		}
 		beside := &reading{Manifest: m, in: in}
 		for _, lookup := range fieldsOf(beside, m.Object.DeepCopy().Object, "status").list("bundleLookups") {
-			if image := lookup.text("path"); lookup.text("identifier") == installed && installed != "" && image != "" {
+			if image := lookup.text("path"); lookup.text("identifier") == installed && image != "" {
 				r.note("the image is that of %s, which is installed, from the InstallPlan %s", installed, m.Object.GetName())
-				return pinned(image)
+				return image
 			}
 		}
 	}
-	why := "nothing says which version is installed (status.installedCSV)"
-	if installed != "" {
-		why = "no InstallPlan beside it says from which image " + installed + " came"
-	}
-	r.refuse(ruleMissing, fmt.Sprintf("the image of the bundle of %s is not known: %s", quoted(packageName), why),
-		"add --image "+r.Object.GetName()+"=IMAGE, or its InstallPlan (kubectl get installplan -o yaml); the catalog names the image, too")
-	return nil
+	return ""
 }
 
 // version is the ClusterServiceVersion that is installed; nil where it is not there.

@@ -18,12 +18,12 @@ func migrateExtension(in *input, r *reading) {
 	}
 	d := r.deployment(install, account)
 	d.Spec.Format = v1alpha1.FormatRegistryV1
-	d.Spec.Source = in.extensionImage(r)
+	installed, image := in.extensionImage(r)
 	r.preflight(d)
 	r.extensionConfig(d)
 	registry(d).CertificateProvider = "cert-manager"
 	r.note("certificates of webhooks come from cert-manager, as OLM v1 has them by default; on OpenShift choose service-ca; self-signed needs nothing")
-	r.catalog()
+	r.install(d, r.catalog(), installed, image)
 	if r.spec.has("progressDeadlineMinutes") {
 		r.spec.take("progressDeadlineMinutes")
 		r.note("spec.progressDeadlineMinutes has no direct counterpart: spec.timeout says when a revision that is not healthy is reported as failed")
@@ -31,16 +31,16 @@ func migrateExtension(in *input, r *reading) {
 	r.finish(d)
 }
 
-// extensionImage finds the image of the bundle that is installed.
-func (in *input) extensionImage(r *reading) *v1alpha1.BundleSourceSpec {
+// extensionImage finds the bundle that is installed and its image. The image is empty if it is not known: catalogs name it, too.
+func (in *input) extensionImage(r *reading) (installed, image string) {
 	bundle := r.status.sub("install").sub("bundle")
 	if len(bundle.left) == 0 {
 		bundle = r.status.sub("installedBundle")
 	}
 	name, version := bundle.text("name"), bundle.text("version")
 	r.installed = installedBundle(name, version)
-	if image := in.image(r.Manifest); image != "" {
-		return pinned(image)
+	if in.image(r.Manifest) != "" {
+		return name, ""
 	}
 	for _, found := range []struct{ image, from string }{
 		{r.status.text("installedBundleResource"), "status.installedBundleResource"},
@@ -50,16 +50,10 @@ func (in *input) extensionImage(r *reading) *v1alpha1.BundleSourceSpec {
 	} {
 		if found.image != "" {
 			r.note("the image is that which is installed, %s, from %s", firstOf(name, version, "without a name"), found.from)
-			return pinned(found.image)
+			return name, found.image
 		}
 	}
-	why := "its status does not say what is installed"
-	if name != "" {
-		why = "its status names " + quoted(name) + ", which is installed, without the image"
-	}
-	r.refuse(ruleMissing, "the image of the bundle is not known: "+why,
-		"add --image "+r.Object.GetName()+"=IMAGE; the catalog names the image")
-	return nil
+	return name, ""
 }
 
 // bundleReference is where OLM v1 keeps the image of a revision.
@@ -150,8 +144,8 @@ func (r *reading) extensionConfig(d *v1alpha1.BundleDeployment) {
 	}
 }
 
-// catalog notes the spec.catalog with the settings that led to the installed version.
-func (r *reading) catalog() {
+// catalog is the spec.catalog with the settings that led to the installed version.
+func (r *reading) catalog() v1alpha1.CatalogPackage {
 	source := r.spec.sub("source")
 	if kind := source.text("sourceType"); kind != "" && kind != "Catalog" {
 		r.note("%s %s is unknown, and has no effect", source.at("sourceType"), quoted(kind))
@@ -168,5 +162,5 @@ func (r *reading) catalog() {
 	c := v1alpha1.CatalogPackage{Package: name, Version: version, Channels: channels, Installed: r.installed}
 	r.upgrades(&c, catalog)
 	r.selected(&c, catalog)
-	r.follow(c)
+	return c
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -168,14 +170,51 @@ func (o *operator) apply(stream string) client.ObjectKey {
 		if d.Kind == "" {
 			continue
 		}
-		if image := d.Spec.Source.Sources[0].Image; image != nil {
-			image.Insecure = true
+		switch {
+		case d.Spec.Catalog != nil:
+			d.Spec.Catalog.Image = &v1alpha1.CatalogImage{Insecure: true}
+		case d.Spec.Source.Sources[0].Image != nil:
+			d.Spec.Source.Sources[0].Image.Insecure = true
 		}
 		if err := o.admin.Create(o.t.Context(), &d); err != nil {
 			o.t.Fatal(err)
 		}
 		key = client.ObjectKeyFromObject(&d)
 		o.t.Cleanup(func() { o.remove(o.t, key) })
+	}
+}
+
+// catalog creates the BundleCatalog with the bundle that is installed, and with an upgrade that nobody asked for.
+func (o *operator) catalog() {
+	o.t.Helper()
+	var fbc strings.Builder
+	fbc.WriteString(`{"schema":"olm.package","name":"sample-operator"}
+{"schema":"olm.channel","package":"sample-operator","name":"alpha","entries":[{"name":"sample-operator.v0.1.0"},{"name":"sample-operator.v0.2.0","replaces":"sample-operator.v0.1.0"}]}
+`)
+	for version, image := range map[string]string{"0.1.0": o.image, "0.2.0": o.registry.Host() + "/absent@sha256:" + strings.Repeat("0", 64)} {
+		fmt.Fprintf(&fbc, `{"schema":"olm.bundle","package":"sample-operator","name":"sample-operator.v%s","image":%q,"properties":[{"type":"olm.package","value":{"packageName":"sample-operator","version":%q}}]}`+"\n", version, image, version)
+	}
+	repository := "catalog/" + o.namespace + ":latest"
+	if _, err := o.registry.Push(o.t.Context(), repository, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
+		o.t.Fatal(err)
+	}
+	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "community"}}
+	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: o.registry.Host() + "/" + repository, Insecure: true}}}
+	if err := o.admin.Create(o.t.Context(), object); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// keeps wants the adopted version to be that of the catalog, and no upgrade.
+func (o *operator) keeps(key client.ObjectKey) {
+	o.t.Helper()
+	var d v1alpha1.BundleDeployment
+	if err := o.admin.Get(o.t.Context(), key, &d); err != nil {
+		o.t.Fatal(err)
+	}
+	now := d.Status.Catalog
+	if now == nil || now.Resolved == nil || now.Installed == nil || now.Resolved.Bundle != operatorVersion || now.Installed.Bundle != operatorVersion || now.Resolved.Catalog != "community" {
+		o.t.Errorf("spec.catalog %+v has the status %+v", d.Spec.Catalog, now)
 	}
 }
 
@@ -302,6 +341,7 @@ spec: {version: 0.1.0}`))
 	leftovers := o.installAsOLM(csv)
 	before := o.running()
 
+	o.catalog()
 	key := o.apply(o.output(kit.ExitOK, "migrate", "--cluster", "-n", o.namespace))
 	o.refused(key, "OLM")
 	shown := o.satchel(kit.ExitOK, "adopt", key.Name, "--dry-run")
@@ -321,6 +361,7 @@ spec: {version: 0.1.0}`))
 	o.ready(t, key)
 	o.undisturbed("after the take-over", before)
 	o.owned(key)
+	o.keeps(key)
 }
 
 // installAsOLM creates what OLM makes of the bundle, and returns what it makes under names of its own.
@@ -407,6 +448,7 @@ status:
 	migrated := o.output(kit.ExitOK, "migrate", "--cluster", "-n", o.namespace)
 	at := strings.Index(migrated, "# From ClusterExtension sample-"+o.namespace)
 	document, _, _ := strings.Cut(migrated[at:], "\n---\n")
+	o.catalog()
 	key := o.apply(document)
 	o.refused(key, "Helm release")
 	shown := o.satchel(kit.ExitOK, "adopt", key.Name, "--yes")
@@ -424,6 +466,7 @@ status:
 	o.collected()
 	o.undisturbed("after the former owner is gone", before)
 	o.owned(key)
+	o.keeps(key)
 	o.ready(t, key)
 }
 

@@ -56,7 +56,7 @@ func newAdmission(t *testing.T) admission {
 }
 
 func (a admission) resource(object *unstructured.Unstructured) dynamic.ResourceInterface {
-	name := strings.ToLower(object.GetKind()) + "s"
+	name := strings.Replace(strings.ToLower(object.GetKind())+"s", "policys", "policies", 1)
 	return a.client.Resource(v1alpha1.GroupVersion.WithResource(name)).Namespace(a.namespace)
 }
 

@@ -3,9 +3,16 @@
 package cli
 
 import (
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/random"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
@@ -72,4 +79,46 @@ spec:
 
 	want([]string{"-f", "none.yaml", from}, kit.ExitError, "no BundleDeployment is in it")
 	want([]string{"-f", "shop.yaml", "--write", "none.yaml", from}, kit.ExitError)
+}
+
+// TestResolveWritesDigestOfTag: the registry says which digest a tag of a catalog has (C64). A tag that moves later changes no lock
+// of the same bundle.
+func TestResolveWritesDigestOfTag(t *testing.T) {
+	served := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(served.Close)
+	repository := strings.TrimPrefix(served.URL, "http://") + "/shop"
+	push := func() string {
+		image, err := random.Image(16, 1)
+		if err == nil {
+			err = crane.Push(image, repository+":v1.0.0")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := image.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest.String()
+	}
+	digest := push()
+	t.Chdir(writeFiles(t, map[string]string{
+		"catalog.json": `{"schema":"olm.bundle","package":"shop","name":"shop.v1.0.0","image":"` + repository + `:v1.0.0","properties":[{"type":"olm.package","value":{"packageName":"shop","version":"1.0.0"}}]}`,
+		"shop.yaml":    "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: shop}\nspec: {serviceAccountName: installer, catalog: {package: shop}}\n",
+	}))
+	write := func() string {
+		t.Helper()
+		got := satchel(t, "resolve", "-f", "shop.yaml", "--write", "shop.yaml", "--catalog=community=catalog.json", "--insecure")
+		text, err := os.ReadFile("shop.yaml")
+		if err != nil || got.code != kit.ExitOK {
+			t.Fatalf("%v: %s", err, got)
+		}
+		return string(text)
+	}
+	if text := write(); !strings.Contains(text, "lock: {bundle: shop.v1.0.0, image: \""+repository+"@"+digest+"\"}") {
+		t.Errorf("the digest of the tag, %s, is not in: %s", digest, text)
+	}
+	if moved, text := push(), write(); moved == digest || !strings.Contains(text, digest) {
+		t.Errorf("the tag moved to %s, and the lock with it: %s", moved, text)
+	}
 }

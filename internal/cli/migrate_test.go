@@ -34,7 +34,8 @@ func TestMigrate(t *testing.T) {
 		"olm-v0-manifest": {migrations + "olm-v0-manifest.yaml", "--image", "operators/gadget=registry.example.org/gadget/bundle:v1.2.0", "--service-account", "me"},
 		"olm-v1":          {migrations + "olm-v1.yaml"},
 		"catalogs":        {migrations + "catalogs.yaml", "--catalog-namespace", "shared"},
-		"mirrors":         {migrations + "mirrors.yaml"}, // C63
+		"mirrors":         {migrations + "mirrors.yaml"},    // C63
+		"registries":      {migrations + "registries.conf"}, // C63
 		"broken":          {migrations + "broken.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {

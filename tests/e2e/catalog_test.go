@@ -235,7 +235,7 @@ func TestInstallByName(t *testing.T) {
 }
 
 // TestCatalogRollbackAndLock rolls back a bundle that fails, goes on with one that skips it, and installs exactly what a lock
-// says: C41, C44, C45, C48, C56.
+// says: C41, C44, C45, C56.
 func TestCatalogRollbackAndLock(t *testing.T) {
 	c := newRig(t).shopping(t)
 	_, v1 := c.bundle(t, "1.0.0")

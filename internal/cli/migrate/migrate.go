@@ -44,13 +44,15 @@ from the cluster, and writes equivalent objects of Satchel as YAML. Supported ar
     olm.operatorframework.io    ClusterExtension (v1, v1alpha1), with its revisions; ClusterCatalog (v1)
     config.openshift.io         ImageDigestMirrorSet, ImageTagMirrorSet (v1)
     operator.openshift.io       ImageContentSourcePolicy (v1alpha1)
+    registries.conf             the mirrors of CRI-O and Podman, in files that end in .conf
 
 Comments say where each object comes from, what has no counterpart, and how its ServiceAccount gets its permissions.
 Unknown fields are named in a comment. If an object cannot be translated, it is reported with file and document, and
 nothing is written. Nothing is installed, no bundle is fetched, and without --cluster only files are read.
 
-Catalogs name bundles by package and channel, and Satchel by image. The installed image is in the InstallPlan of a
-Subscription and in the revisions and conditions of a ClusterExtension; give it with --image if these are missing.
+Bundles come from catalogs afterwards (spec.catalog). The adoption upgrades nothing: the image in the InstallPlan of a
+Subscription, or in the revisions and conditions of a ClusterExtension, is the lock; without it the version is fixed.
+With --image, the BundleDeployment has that image in spec.source, and its spec.catalog is in a comment.
 
 The command adopt adopts the objects that are installed already, without a restart.
 
@@ -65,7 +67,7 @@ satchel migrate --cluster -n operators > satchel.yaml
 # Translate objects of RukPak, which have no namespaces
 kubectl get bundledeployments.core.rukpak.io -o yaml | satchel migrate - --install-namespace my-operator`),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+			return []string{"yaml", "yml", "json", "conf"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(cmd, args); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/migrate/registriesconf"
 )
 
 // readManifests reads files, folders and standard input. What is wrong with any of them is said at once.
@@ -53,6 +54,9 @@ func readArgument(a *kit.App, arg string) ([]manifest.Manifest, []manifest.Probl
 	if info.IsDir() {
 		return readFolder(a, arg, resolved)
 	}
+	if filepath.Ext(arg) == registriesExtension {
+		return readRegistries(a, arg, info.Size())
+	}
 	files, err := bundle.OpenFolder(filepath.Dir(resolved))
 	if err != nil {
 		return nil, nil, err
@@ -61,6 +65,25 @@ func readArgument(a *kit.App, arg string) ([]manifest.Manifest, []manifest.Probl
 	base := filepath.Base(resolved)
 	found, problems := manifestsOf(files, []string{base}, func(string) string { return arg })
 	return found, problems, nil
+}
+
+// registriesExtension is that of a registries.conf.
+const registriesExtension = ".conf"
+
+// readRegistries reads a registries.conf.
+func readRegistries(a *kit.App, file string, size int64) ([]manifest.Manifest, []manifest.Problem, error) {
+	if most := manifest.DefaultLimits().FileBytes; size > most {
+		return nil, nil, fmt.Errorf("reading %s: it has more than %d bytes", file, most)
+	}
+	data, err := os.ReadFile(file) //nolint:gosec // the user names it
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading %s: %w", file, kit.WithoutPath(err))
+	}
+	found := registriesconf.Read(file, data)
+	for _, note := range found.Notes {
+		a.Note([]string{file + ": " + note})
+	}
+	return found.Manifests, found.Problems, nil
 }
 
 // readFolder reads the manifests of a folder and of those below.

@@ -50,6 +50,7 @@ type DraftFile struct {
 func (s *Store) NewDraft() (*Draft, error) {
 	d := &Draft{store: s, folder: path.Join(contentsFolder, volume.TemporaryPrefix+rand.Text()), files: map[string]*DraftFile{}}
 	if err := volume.MakeFolders(s.options.Files, s.root, d.folder); err != nil {
+		d.Discard()
 		return nil, err
 	}
 	for _, name := range fileNames {

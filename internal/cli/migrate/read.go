@@ -75,7 +75,7 @@ func readRegistries(a *kit.App, file string, size int64) ([]manifest.Manifest, [
 	if most := manifest.DefaultLimits().FileBytes; size > most {
 		return nil, nil, fmt.Errorf("reading %s: it has more than %d bytes", file, most)
 	}
-	data, err := os.ReadFile(file) //nolint:gosec // the user names it
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", file, kit.WithoutPath(err))
 	}

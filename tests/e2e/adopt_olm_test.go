@@ -184,7 +184,7 @@ func (o *operator) apply(stream string) client.ObjectKey {
 	}
 }
 
-// catalog creates the BundleCatalog with the bundle that is installed, and with an upgrade that nobody asked for.
+// catalog creates the BundleCatalog with the bundle that is installed, and with an upgrade, which is not installed.
 func (o *operator) catalog() {
 	o.t.Helper()
 	var fbc strings.Builder

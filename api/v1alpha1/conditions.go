@@ -204,11 +204,12 @@ const (
 	ReasonInputInvalid = "InputInvalid"
 	// ReasonAccountNotFound says that the ServiceAccount does not exist.
 	ReasonAccountNotFound = "AccountNotFound"
-	// ReasonKubeConfigNotFound says that the kubeconfig could not be read: the Secret or its
-	// key does not exist, or the ServiceAccount lacks the permission to get it.
+	// ReasonKubeConfigNotFound says that what leads to the remote cluster could not be read: the
+	// Secret or its key, or the ClusterProfile or the Secret that it names, does not exist, or the
+	// ServiceAccount lacks the permission to get it.
 	ReasonKubeConfigNotFound = "KubeConfigNotFound"
-	// ReasonKubeConfigRefused says that the kubeconfig contains an entry that is not accepted,
-	// or a server address that is forbidden. The message names the entry.
+	// ReasonKubeConfigRefused says that the kubeconfig, or the ClusterProfile, contains an entry
+	// that is not accepted, or a server address that is forbidden. The message names the entry.
 	ReasonKubeConfigRefused = "KubeConfigRefused"
 	// ReasonClusterUnreachable says that the API server of the remote cluster does not
 	// answer, or not as an API server does. It is tried again.

@@ -91,6 +91,30 @@ func TestDecisionIsCheap(t *testing.T) {
 	}
 }
 
+// TestR28Scale decides about 10,000 clusters, twice as many as a rollout may have: the time grows with the clusters, not with their square,
+// so that a small rollout beside a large one waits no longer than one decision.
+func TestR28Scale(t *testing.T) {
+	fastest := func(clusters int) time.Duration {
+		in := largeFleet(t, clusters)
+		best := time.Hour
+		for range 5 {
+			began := time.Now()
+			Decide(in)
+			best = min(best, time.Since(began))
+		}
+		t.Logf("%d clusters: %s", clusters, best)
+		return best
+	}
+	fastest(10)
+	some, most := fastest(1_000), fastest(10_000)
+	if most > 30*some+10*time.Millisecond {
+		t.Errorf("10 times as many clusters take %s instead of %s", most, some)
+	}
+	if most > 200*time.Millisecond {
+		t.Errorf("a decision takes %s", most)
+	}
+}
+
 func BenchmarkDecide(b *testing.B) {
 	in := largeFleet(b, 5000)
 	measure.CPU(b)

@@ -33,6 +33,7 @@ type Tree struct {
 	Created   metav1.Time            `json:"created"`
 	Revision  string                 `json:"revision,omitempty"`
 	Remote    string                 `json:"kubeConfigSecret,omitempty"` // objects are on the cluster of this Secret
+	Profile   string                 `json:"clusterProfile,omitempty"`   // objects are on the cluster of this ClusterProfile
 	holder    string                 // the Secret or ClusterProfile of the cluster with the objects
 	Objects   []*Node                `json:"objects"`
 	Omitted   []string               `json:"omitted,omitempty"`
@@ -145,6 +146,9 @@ func NewTree(d *v1alpha1.BundleDeployment) Tree {
 	}
 	if d.Spec.KubeConfig != nil {
 		found.Remote = d.Spec.KubeConfig.SecretRef.Name
+		if profile := d.Spec.KubeConfig.ClusterProfileRef; profile != nil {
+			found.Profile = profile.Name
+		}
 		found.holder = spec.KubeConfigHolder(d.Spec.KubeConfig)
 	}
 	return found

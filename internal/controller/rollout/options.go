@@ -5,6 +5,7 @@ package rollout
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/figures"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 )
@@ -20,11 +22,15 @@ import (
 type Options struct {
 	// MaxClusters is how many clusters a rollout may have.
 	MaxClusters int
+	// ApprovalRetention is how long BundleApprovals of rollouts are kept after they have ended; 0 for ever.
+	ApprovalRetention time.Duration
 }
 
 // BindFlags adds the flags to a set.
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxClusters, "max-clusters", 5000, "How many clusters one BundleRollout may have.")
+	fs.DurationVar(&o.ApprovalRetention, "approval-retention", approval.DefaultRetention,
+		"How long a BundleApproval of a rollout is kept after it was used or has expired. Then it is deleted, if it has an expirationTime that is past, or satchel rollout approve created it. 0 for ever.")
 }
 
 // Setup adds the controller to a manager, running the given number of reconciles at once.
@@ -32,7 +38,13 @@ func (o *Options) Setup(mgr ctrl.Manager, concurrent int) error {
 	if o.MaxClusters < 1 {
 		return fmt.Errorf("--max-clusters is %d: it has to be at least 1", o.MaxClusters)
 	}
+	if o.ApprovalRetention < 0 {
+		return fmt.Errorf("--approval-retention is %s: it has to be at least 0", o.ApprovalRetention)
+	}
 	deps, err := o.deps(mgr)
+	if err == nil && o.ApprovalRetention > 0 {
+		err = mgr.Add(&approval.Collector{Client: deps.Client, Live: deps.APIReader, Manager: FieldManager, Retention: o.ApprovalRetention, Now: time.Now})
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+)
+
+// TestRemote names what leads to the cluster with the objects in the JSON form of a tree.
+func TestRemote(t *testing.T) {
+	for want, reference := range map[string]*v1alpha1.KubeConfigReference{
+		`"kubeConfigSecret":"dc1"`: {SecretRef: v1alpha1.KubeConfigSecretReference{Name: "dc1"}},
+		`"clusterProfile":"prod"`:  {ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}},
+		`"objects":[]`:             nil,
+	} {
+		d := new(v1alpha1.BundleDeployment)
+		d.Spec.KubeConfig = reference
+		text, err := json.Marshal(NewTree(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(text); !strings.Contains(got, want) || strings.Contains(got, `"kubeConfigSecret"`) && strings.Contains(got, `"clusterProfile"`) {
+			t.Errorf("%s has no %s, or both", got, want)
+		}
+	}
+}

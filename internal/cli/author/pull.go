@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/manifests"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/cli/rbac"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -72,6 +73,7 @@ satchel bundle pull ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
 	cmd.Flags().StringVar(&o.Key, "key", "", "Public key that has to have signed it, as cosign generate-key-pair writes it.")
 	_ = cmd.MarkFlagFilename("key", "pub", "pem") // it only fails for a flag that does not exist
 	bundle.RegistryFlags(cmd, &o.Insecure)
+	manifests.ImagePolicyFlag(cmd, &o.ImagePolicies)
 	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputJSON, printer.OutputYAML, printer.OutputName)
 	return cmd
 }
@@ -81,7 +83,6 @@ func pull(ctx context.Context, a *kit.App, o pullOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Insecure = o.Insecure || bundle.IsLoopback(ref.Context().RegistryStr()) && !bundle.SpeaksTLS(ctx, ref)
 	dir := rbac.BaseName(ref.Context().RepositoryStr())
 	if len(args) == 2 {
 		dir = args[1]

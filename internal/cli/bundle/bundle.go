@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -138,9 +139,10 @@ func OpenImageBundle(ctx context.Context, a *kit.App, what string, o OpenOptions
 
 // OpenCatalogImage downloads the file-based catalog of an image, and nothing else of it, as the source controller does. root is
 // where it is in the files.
-func OpenCatalogImage(ctx context.Context, a *kit.App, what string, insecure bool) (b *Bundle, root string, err error) {
+func OpenCatalogImage(ctx context.Context, a *kit.App, what string, o OpenOptions) (b *Bundle, root string, err error) {
 	only := &image.Only{Label: catalog.ConfigsLabel}
-	b, err = OpenImageBundle(ctx, a, what, OpenOptions{Insecure: insecure, only: only})
+	o.only = only
+	b, err = OpenImageBundle(ctx, a, what, o)
 	if err != nil {
 		return nil, "", err
 	}
@@ -157,26 +159,45 @@ func describeImage(ref name.Reference, r fetch.Resolved) string {
 
 // download resolves the image and fetches what it resolved to.
 func download(ctx context.Context, a *kit.App, ref name.Reference, dir string, o OpenOptions) (*fetch.Tree, fetch.Resolved, error) {
-	host := ref.Context().RegistryStr()
-	plain := o.Insecure || IsLoopback(host) && !SpeaksTLS(ctx, ref)
-	var insecure []string
-	if plain {
-		insecure = []string{host}
-	}
-	limits := fetch.DefaultLimits()
-	client := LocalPolicy(insecure).HTTPClient(limits)
 	progress := printer.NewProgress(a.Streams.ErrOut, "Downloading "+ref.Name())
-	client.Transport = progress.Count(client.Transport)
 	defer progress.Done()
-	options := image.Options{Ref: ref.String(), Platform: o.Platform, Insecure: plain, Client: client, Limits: limits, Only: o.only}
-	if err := Trust(ctx, a, o, ref, &options); err != nil {
-		return nil, fetch.Resolved{}, err
-	}
-	fetcher, err := image.New(options)
+	fetcher, err := fetcherOf(ctx, a, ref, o, progress)
 	if err != nil {
 		return nil, fetch.Resolved{}, err
 	}
-	return fetchInto(ctx, fetcher, dir, limits)
+	return fetchInto(ctx, fetcher, dir, fetch.DefaultLimits())
+}
+
+// fetcherOf is the fetcher of an image, from the places that --image-policy permits. progress counts what is read; nil for none.
+func fetcherOf(ctx context.Context, a *kit.App, ref name.Reference, o OpenOptions, progress *printer.Progress) (*image.Fetcher, error) {
+	decision, err := decide(ctx, ref, o)
+	if err != nil {
+		return nil, err
+	}
+	plain := o.Insecure || !decision.MirrorsOnly && speaksPlainHTTP(ctx, ref)
+	options := image.Options{Ref: ref.String(), Platform: o.Platform, Insecure: plain, Client: clientFor(ref.Context(), plain), Limits: fetch.DefaultLimits(), Only: o.only}
+	if err := Trust(ctx, a, o, ref, &options); err != nil {
+		return nil, err
+	}
+	if err := mirror(ctx, a, ref, o, decision, &options); err != nil {
+		return nil, err
+	}
+	if progress != nil {
+		options.Client.Transport = progress.Count(options.Client.Transport)
+		for _, m := range options.Mirrors {
+			m.Client.Transport = progress.Count(m.Client.Transport)
+		}
+	}
+	return image.New(options)
+}
+
+// clientFor reaches a repository.
+func clientFor(repository name.Repository, plain bool) *http.Client {
+	var insecure []string
+	if plain {
+		insecure = []string{repository.RegistryStr()}
+	}
+	return LocalPolicy(insecure).HTTPClient(fetch.DefaultLimits())
 }
 
 // fetchInto fetches what a reference resolves to into a new tree in dir.

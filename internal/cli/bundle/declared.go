@@ -59,8 +59,8 @@ func (d *Declared) readInputs() error {
 	return err
 }
 
-// Open fetches the source of the deployment, with the Secrets of the files.
-func (d *Declared) Open(ctx context.Context, a *kit.App) (*Bundle, error) {
+// Open fetches the source of the deployment, with the Secrets of the files, under the BundleImagePolicies of policies.
+func (d *Declared) Open(ctx context.Context, a *kit.App, policies []string) (*Bundle, error) {
 	source, err := d.Set.Source(ctx, d.Deployment)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (d *Declared) Open(ctx context.Context, a *kit.App) (*Bundle, error) {
 	if len(missing) > 0 {
 		return nil, errors.Join(missing...)
 	}
-	return OpenSource(ctx, a, source, credentials.NewSecrets(d.Set.Reader(nil), d.Deployment.Namespace))
+	return OpenSource(ctx, a, source, credentials.NewSecrets(d.Set.Reader(nil), d.Deployment.Namespace), policies)
 }
 
 // options is how the deployment converts its bundle, with what flags say over it.

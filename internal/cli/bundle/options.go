@@ -29,6 +29,8 @@ type OpenOptions struct {
 	Platform     string // of an image
 	Insecure     bool   // an image's registry speaks plain HTTP
 	Key          string // file of the public key that has to have signed an image
+	// ImagePolicies are files with BundleImagePolicies, which decide from where images are fetched.
+	ImagePolicies []string
 
 	// only restricts what is unpacked of an image; nil for everything.
 	only *image.Only
@@ -64,6 +66,7 @@ func Flags(a *kit.App, cmd *cobra.Command, o *OpenOptions) {
 	flags.StringVar(&o.Path, "path", "", "Folder inside the folder or image that holds the bundle.")
 	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
 	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry, which is detected on loopback, or with a Helm repository at an http:// URL.")
+	manifests.ImagePolicyFlag(cmd, &o.ImagePolicies)
 	RepositoryFlags(cmd, o)
 	a.EnumFlag(cmd, &o.Format, "format", "", "Format of the bundle; detected when left out.",
 		string(convert.PlainV0), string(convert.RegistryV1), string(convert.Helm), string(convert.Kustomize))
@@ -207,7 +210,7 @@ func Open(ctx context.Context, a *kit.App, o *ConversionOptions, what string) (R
 	var b *Bundle
 	var err error
 	if what == "" && o.declared != nil {
-		b, err = o.declared.Open(ctx, a)
+		b, err = o.declared.Open(ctx, a, o.ImagePolicies)
 		err = o.declared.scrub.Error(err)
 	} else {
 		b, err = OpenBundle(ctx, a, what, o.OpenOptions)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/manifests"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
@@ -44,8 +45,8 @@ func withoutLogins(source *v1alpha1.BundleSourceSpec, there func(name string) bo
 
 // OpenSource fetches a source as the source controller does, with its limits and its verification, into a temporary folder,
 // which close removes. Its Secrets and ConfigMaps are read from the given ones; a registry for which they have no login gets
-// the user's own, as with docker pull.
-func OpenSource(ctx context.Context, a *kit.App, source *v1alpha1.BundleSourceSpec, secrets *credentials.Secrets) (b *Bundle, err error) {
+// the user's own, as with docker pull. policies are files with BundleImagePolicies, by which images are fetched.
+func OpenSource(ctx context.Context, a *kit.App, source *v1alpha1.BundleSourceSpec, secrets *credentials.Secrets, policies []string) (b *Bundle, err error) {
 	spec := withoutLogins(source, func(name string) bool {
 		found, err := secrets.Find(ctx, name)
 		return err != nil || found != nil // an error is reported when the Secret is used
@@ -55,11 +56,16 @@ func OpenSource(ctx context.Context, a *kit.App, source *v1alpha1.BundleSourceSp
 	}
 	ctx, cancel := context.WithTimeout(ctx, effective.SourceTimeout(spec))
 	defer cancel()
+	under, err := manifests.PoliciesOf(ctx, a, policies, secrets)
+	if err != nil {
+		return nil, err
+	}
 	limits := fetch.DefaultLimits()
 	adapters := sourcefetch.NewFactory(sourcefetch.Options{
-		Limits: limits, Policy: LocalPolicy(plainHosts(spec)), Keychain: registryauth.KeychainFunc(ownLogin),
+		Limits: limits, Policy: LocalPolicy(append(plainHosts(spec), manifests.PlainMirrors(under)...)), Keychain: registryauth.KeychainFunc(ownLogin),
 	}, nil).For(secrets, "")
 	defer adapters.Close()
+	adapters.Under(under)
 	parts, words, err := resolveParts(ctx, a, adapters, spec)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/catalog/fbc"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/manifests"
 	"github.com/satchel-dev/satchel/internal/cli/spelling"
 	"github.com/satchel-dev/satchel/internal/resolver"
 )
@@ -32,6 +33,7 @@ type Flags struct {
 	shared   string
 	system   string
 	insecure bool
+	policies []string // files of --image-policy
 }
 
 // Bind adds the flags to a command.
@@ -42,6 +44,7 @@ func (f *Flags) Bind(a *kit.App, cmd *cobra.Command) {
 	a.CompleteFlag(cmd, "catalog", a.CompleteNames(kit.Catalogs))
 	f.BindShared(cmd)
 	bundle.RegistryFlags(cmd, &f.insecure)
+	manifests.ImagePolicyFlag(cmd, &f.policies)
 }
 
 // BindShared adds the flags about catalogs that all namespaces share.
@@ -60,8 +63,10 @@ func (f *Flags) Parse(cmd *cobra.Command) error {
 	return nil
 }
 
-// Insecure tells whether registries are read with plain HTTP.
-func (f *Flags) Insecure() bool { return f.insecure }
+// Images says how images are fetched.
+func (f *Flags) Images() bundle.OpenOptions {
+	return bundle.OpenOptions{Insecure: f.insecure, ImagePolicies: f.policies}
+}
 
 // Set is the catalogs of a command that are open.
 type Set struct {
@@ -117,7 +122,7 @@ func (f *Flags) open(ctx context.Context, reader *clusterReader, set *Set, place
 			}
 			continue
 		case p.isImage():
-			c, err = set.openImage(ctx, reader.app, p.path, f.insecure)
+			c, err = set.openImage(ctx, reader.app, p.path, f.Images())
 		default:
 			c, err = openFiles(p.path)
 		}

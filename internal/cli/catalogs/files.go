@@ -44,8 +44,8 @@ func Open(path string) (found fs.FS, root string, err error) {
 }
 
 // openImage downloads the catalog of an image.
-func (s *Set) openImage(ctx context.Context, a *kit.App, ref string, insecure bool) (*files, error) {
-	b, root, err := bundle.OpenCatalogImage(ctx, a, ref, insecure)
+func (s *Set) openImage(ctx context.Context, a *kit.App, ref string, o bundle.OpenOptions) (*files, error) {
+	b, root, err := bundle.OpenCatalogImage(ctx, a, ref, o)
 	if err != nil {
 		return nil, err
 	}

@@ -51,17 +51,20 @@ func Flag(cmd *cobra.Command, files *[]string, effect string) {
 }
 
 // Read reads files, all manifests of folders (not of folders in them, as kubectl does), and standard input where the name is "-".
-func Read(names []string, in io.Reader) (*Set, error) {
+func Read(names []string, in io.Reader) (*Set, error) { return readFor("-f", names, in) }
+
+// readFor reads the files of a flag.
+func readFor(flag string, names []string, in io.Reader) (*Set, error) {
 	set := &Set{from: wordsFor(names)}
 	limits := convert.DefaultLimits()
 	reader := manifest.NewReader(nil, limits).Strict()
 	for _, name := range names {
-		files, err := expand(name)
+		files, err := expand(flag, name)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			name, data, err := kit.ReadFile("-f", file, in, limits.FileBytes)
+			name, data, err := kit.ReadFile(flag, file, in, limits.FileBytes)
 			if err != nil {
 				return nil, err
 			}
@@ -71,26 +74,26 @@ func Read(names []string, in io.Reader) (*Set, error) {
 		}
 	}
 	if err := manifest.AsError(reader.Problems()); err != nil {
-		return nil, fmt.Errorf("reading -f: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", flag, err)
 	}
 	return set, nil
 }
 
 // expand lists the manifests of a folder; any other name stands for itself.
-func expand(name string) ([]string, error) {
+func expand(flag, name string) ([]string, error) {
 	if name == StandardInput {
 		return []string{name}, nil
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading -f: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", flag, err)
 	}
 	if !info.IsDir() {
 		return []string{name}, nil
 	}
 	entries, err := os.ReadDir(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading -f: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", flag, err)
 	}
 	var files []string
 	for _, entry := range entries {
@@ -99,7 +102,7 @@ func expand(name string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("the folder %s of -f has no manifests (.yaml, .yml or .json)", name)
+		return nil, fmt.Errorf("the folder %s of %s has no manifests (.yaml, .yml or .json)", name, flag)
 	}
 	return files, nil
 }

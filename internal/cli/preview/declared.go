@@ -64,7 +64,7 @@ func (p *Previewer) fromHere(ctx context.Context) (*bundle.Bundle, error) {
 		return nil, nil //nolint:nilnil // the cluster has it
 	}
 	p.note("the source was fetched from here, because the cluster has no artifact of it")
-	return bundle.OpenSource(ctx, p.app, source, credentials.NewSecrets(p.declared.Set.Reader(p.ask), p.Deployment.Namespace))
+	return bundle.OpenSource(ctx, p.app, source, credentials.NewSecrets(p.declared.Set.Reader(p.ask), p.Deployment.Namespace), p.options.ImagePolicies)
 }
 
 // ask reads an object that the files lack from the cluster.

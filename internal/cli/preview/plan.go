@@ -95,6 +95,7 @@ func previewFlags(cmd *cobra.Command, o *previewOptions) {
 	flags.StringVar(&o.revision, "revision", "", "Revision of the history to preview: its name, its digest or the beginning of it, or \"previous\".")
 	flags.StringVar(&o.Platform, "platform", "", "Platform of the image, as os/arch; without it: linux/amd64, or the only one.")
 	flags.BoolVar(&o.Insecure, "insecure", false, "Speak plain HTTP with the image's registry; on loopback this is detected.")
+	manifests.ImagePolicyFlag(cmd, &o.ImagePolicies)
 	bundle.LimitFlags(cmd, &o.Limits)
 	manifests.Flag(cmd, &o.files, "It is planned in place of the one on the cluster.")
 	cmd.MarkFlagsMutuallyExclusive("path", "image", "revision")
@@ -111,6 +112,8 @@ func (o *previewOptions) target(cmd *cobra.Command, args []string) (kit.Target, 
 	switch {
 	case o.image == "" && (o.Insecure || o.Platform != ""):
 		return kit.Target{}, kit.UsageError(cmd, "--insecure and --platform are about --image")
+	case o.image == "" && len(o.files) == 0 && len(o.ImagePolicies) > 0:
+		return kit.Target{}, kit.UsageError(cmd, "--image-policy is about images that are fetched from here: add --image or -f")
 	case o.ignoreSnippet && o.output != printer.OutputText:
 		return kit.Target{}, kit.UsageError(cmd, "--ignore-snippet is YAML by itself: leave -o out")
 	case len(o.files) > 0 && len(args) == 0:

@@ -51,13 +51,5 @@ func (o *options) pin(ctx context.Context, a *kit.App, asked *question, answer r
 	case asked.bundle == answer.Bundle && strings.Contains(asked.image, "@"):
 		return asked.image, nil
 	}
-	ref, err := bundle.ImageReference(answer.Image, o.catalogs.Insecure())
-	if err != nil {
-		return "", err
-	}
-	digest, err := bundle.Registry(a, ref, o.catalogs.Insecure()).Head(ctx, ref)
-	if err != nil {
-		return "", err
-	}
-	return ref.Context().Name() + "@" + digest.String(), nil
+	return bundle.ResolveImage(ctx, a, answer.Image, o.catalogs.Images())
 }

@@ -80,7 +80,7 @@ func (r *run) lacksValues(d *v1alpha1.BundleDeployment) error {
 // open fetches the image or the source of the manifest.
 func (r *run) open(ctx context.Context) (*bundle.Bundle, error) {
 	if r.declaredSource != nil {
-		return r.declared.Open(ctx, r.App)
+		return r.declared.Open(ctx, r.App, r.options.ImagePolicies)
 	}
 	return bundle.OpenBundle(ctx, r.App, r.options.what, r.options.OpenOptions)
 }

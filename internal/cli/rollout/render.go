@@ -31,7 +31,8 @@ func renderCommand(a *kit.App) *cobra.Command {
 		Short: "Write the BundleDeployment of each cluster",
 		Long: `Writes the BundleDeployments that a revision of a BundleRollout results in, one file for each cluster, as the controller
 creates them but for the annotations of a start and the names of copies of inputs that only one cluster has; and the
-immutable BundleSource that they use, where the revision is stored already. Nothing is changed in the cluster. Files of other names in the folder stay.
+immutable BundleSource that they use, where the revision is stored already. Nothing is changed in the cluster. Files of
+other names in the folder stay.
 
 Exit codes:
 

@@ -353,6 +353,32 @@ func TestRolloutApprove(t *testing.T) {
 	c.want(c.satchel("rollout", "approve", "shop", "prod", "--deny"), kit.ExitOK, "BundleApproval shop-prod-deny-5f70bf18a086: denies plan")
 }
 
+// TestR36Large prints the status of 5,000 clusters in 20 waves, and what would happen with them, within a second and 200 lines.
+func TestR36Large(t *testing.T) {
+	o := aRollout(func(o *v1alpha1.BundleRollout) {
+		o.Status.Clusters = &v1alpha1.RolloutClusterCounts{Total: 5000, Updated: 1200, Ready: 4900, Updating: 100, Failed: 40, Unreachable: 60, Pending: 3600}
+		o.Status.Progress = "1200/5000"
+		for i := range 17 {
+			name := fmt.Sprintf("wave-%02d", i)
+			o.Spec.Strategy.Waves = append(o.Spec.Strategy.Waves, v1alpha1.RolloutWave{Name: name, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": name}}})
+			o.Status.Waves = append(o.Status.Waves, v1alpha1.RolloutWaveStatus{Name: name, State: v1alpha1.WavePending, Total: 250})
+		}
+		for i := len(o.Status.Worst); i < v1alpha1.MaxWorst; i++ {
+			o.Status.Worst = append(o.Status.Worst, v1alpha1.RolloutClusterProblem{
+				Cluster: fmt.Sprintf("eu-%04d", i), Wave: "prod", State: "Failed", Reason: v1alpha1.ReasonHealthFailed, Message: strings.Repeat("x", v1alpha1.MaxWorstMessage), Since: new(ago(time.Hour)),
+			})
+		}
+	})
+	began := time.Now()
+	text := rollout.PrintStatus(rollouts.New(o, noon), printer.Style{}, noon, "satchel")
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it takes %s", took)
+	}
+	if lines := strings.Count(text, "\n"); lines > 200 || lines < 30 {
+		t.Errorf("%d lines:\n%s", lines, text)
+	}
+}
+
 func TestRolloutStatusFollows(t *testing.T) {
 	c := newTestCluster(t)
 	c.create(aRollout())

@@ -19,6 +19,48 @@ var (
 	caseID   = regexp.MustCompile(`(?:\b|Test|")([FMTS]\d+b?)(?:\b|[A-Z_])`)
 )
 
+// namedTest is a test that a row names.
+var namedTest = regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
+
+// TestRolloutCases: each test that a row of a rollout case names exists.
+func TestRolloutCases(t *testing.T) {
+	page, err := os.ReadFile("../../docs/dev/reliability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| R") {
+			rows++
+			for _, found := range namedTest.FindAllStringSubmatch(line, -1) {
+				wanted[found[1]] = true
+			}
+		}
+	}
+	if rows < 30 || len(wanted) < 30 {
+		t.Fatalf("%d rows name %d tests", rows, len(wanted))
+	}
+	err = fs.WalkDir(os.DirFS("../.."), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile("../../" + path)
+		for name := range wanted {
+			if strings.Contains(string(source), "\nfunc "+name+"(") {
+				delete(wanted, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range wanted {
+		t.Errorf("docs/dev/reliability.md names %s, and there is no such test", name)
+	}
+}
+
 // TestReliabilityCases: docs/dev/reliability.md and the tests name the same cases.
 func TestReliabilityCases(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dev/reliability.md")

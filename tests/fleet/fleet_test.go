@@ -93,8 +93,36 @@ func TestFleet(t *testing.T) {
 		must(t, err)
 		t.Logf("%s: at most %.0f MiB", p.Name, peak)
 	}
+	decisions(t, w)
 	if n > smallest {
 		atRest(t, w)
+	}
+}
+
+// decisions wants nearly all decisions of the rollout controller to take at most a tenth of a second, rendering and reading included. The bounds
+// of the metric allow no exact percentile: the one above a tenth of a second is half a second.
+func decisions(t *testing.T, w *World) {
+	t.Helper()
+	for _, p := range w.Controllers {
+		if p.Name != "bundle-rollout-controller" {
+			continue
+		}
+		took, err := p.Histogram(t.Context(), "satchel_rollout_decision_seconds")
+		must(t, err)
+		if took.GetSampleCount() == 0 {
+			t.Error("no decision was measured")
+			continue
+		}
+		for _, bucket := range took.GetBucket() {
+			if share := float64(bucket.GetCumulativeCount()) / float64(took.GetSampleCount()); share >= 0.99 {
+				t.Logf("%d decisions, %.1f ms on average, 99 %% within %.0f ms", took.GetSampleCount(), 1000*took.GetSampleSum()/float64(took.GetSampleCount()), 1000*bucket.GetUpperBound())
+				if bucket.GetUpperBound() > 0.6 {
+					t.Errorf("99 %% of the decisions need as much as %.0f ms", 1000*bucket.GetUpperBound())
+				}
+				return
+			}
+		}
+		t.Error("decisions take longer than the metric has bounds for")
 	}
 }
 

@@ -22,8 +22,10 @@ import (
 
 // Process is a controller.
 type Process struct {
-	Name    string
-	Log     string
+	Name string
+	Log  string
+	// Metrics is the address on loopback on which it serves metrics.
+	Metrics string
 	command *exec.Cmd
 	log     *os.File
 }
@@ -45,7 +47,10 @@ func startProcess(ctx context.Context, admin *rest.Config, dir, bin, name string
 	if p.log, err = os.Create(p.Log); err != nil {
 		return nil, fmt.Errorf("creating the log of %s: %w", name, err)
 	}
-	all := append([]string{"--kubeconfig", kubeconfig, "--namespace", installation.Namespace, "--metrics-addr", "0", "--health-addr", "0"}, args...)
+	if p.Metrics, err = freeAddress(ctx); err != nil {
+		return nil, err
+	}
+	all := append([]string{"--kubeconfig", kubeconfig, "--namespace", installation.Namespace, "--metrics-addr", p.Metrics, "--health-addr", "0"}, args...)
 	p.command = exec.CommandContext(ctx, filepath.Join(bin, name), all...)
 	p.command.Stdout, p.command.Stderr = p.log, p.log
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -97,7 +97,7 @@ func TestMetricsOfMonitoring(t *testing.T) {
 		}
 	}
 	pages := ""
-	for _, page := range []string{"deployment-controller.md", "source-controller.md"} {
+	for _, page := range []string{"deployment-controller.md", "source-controller.md", "rollout-controller.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "docs", page))
 		if err != nil {
 			t.Fatal(err)

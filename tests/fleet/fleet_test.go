@@ -64,7 +64,7 @@ func TestFleet(t *testing.T) {
 	}
 	ctrl.SetLogger(logr.Discard())
 	n := size(t)
-	w := startWorld(t, n)
+	w := startWorld(t, Options{Clusters: n})
 	ctx := t.Context()
 	must(t, w.Publish(ctx, "v1"))
 	must(t, w.Create(ctx, strategyOf(n)))
@@ -127,7 +127,7 @@ func decisions(t *testing.T, w *World) {
 }
 
 // startWorld builds the controllers and starts the simulation.
-func startWorld(t *testing.T, n int) *World {
+func startWorld(t *testing.T, o Options) *World {
 	t.Helper()
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "./cmd/bundle-source-controller", "./cmd/bundle-deployment-controller", "./cmd/bundle-rollout-controller")
@@ -135,7 +135,8 @@ func startWorld(t *testing.T, n int) *World {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the controllers: %v\n%s", err, output)
 	}
-	w, err := Start(t.Context(), Options{Clusters: n, Ring: rings(n), Dir: dir, Bin: dir, Progress: os.Stderr})
+	o.Ring, o.Dir, o.Bin, o.Progress = rings(o.Clusters), dir, dir, os.Stderr
+	w, err := Start(t.Context(), o)
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, p := range w.Controllers {

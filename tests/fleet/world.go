@@ -39,6 +39,8 @@ type Options struct {
 	Ring     func(index int) string
 	// Dir is for files of the simulation, and Bin has the controllers.
 	Dir, Bin string
+	// Without leaves out a controller; "": all three run.
+	Without string
 	// Progress is told how the control plane starts; nil: nothing is told.
 	Progress io.Writer
 }
@@ -49,7 +51,7 @@ type World struct {
 	Client       client.Client
 	Proxy        *Proxy
 	Clusters     []*Cluster
-	// Controllers are the source controller, the deployment controller and the rollout controller.
+	// Controllers are the source controller, the deployment controller and the rollout controller, without the one that is left out.
 	Controllers []*Process
 }
 
@@ -166,6 +168,9 @@ func (w *World) startControllers(ctx context.Context, admin *rest.Config, o Opti
 		}},
 		{"bundle-rollout-controller", nil},
 	} {
+		if one.name == o.Without {
+			continue
+		}
 		p, err := startProcess(ctx, admin, o.Dir, o.Bin, one.name, one.args...)
 		if err != nil {
 			return err

@@ -51,6 +51,7 @@ func addFields(fields map[string]apiextensionsv1.JSONSchemaProps, at string, sch
 var foreignFields = map[string]string{
 	"spec.namespace":       "ClusterExtension of OLM",
 	"status.bundleLookups": "InstallPlan of OLM",
+	"status.installedCSV":  "Subscription of OLM",
 	"spec.targetNamespace": "Kustomization and HelmRelease of Flux",
 	"spec.values":          "HelmRelease of Flux",
 	"spec.valuesFrom":      "HelmRelease of Flux",

@@ -3,6 +3,7 @@
 package rollout_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -56,11 +57,11 @@ func TestApprovalsAreCollected(t *testing.T) {
 	put("denial-expired", other, git, false, past, true, name)
 	put("of-no-rollout", other, command, true, 0, false, "gone")
 	put("pending", pending.Status.Waves[0].Plan, git, false, past, false, name)
+	live := &countingReader{Reader: r.client}
+	collector := approval.Collector{Client: r.client, Live: live, Manager: rollout.FieldManager, Retention: 24 * time.Hour}
 	collect := func(after time.Duration, want ...string) {
 		t.Helper()
-		collector := approval.Collector{
-			Client: r.client, Live: r.client, Manager: rollout.FieldManager, Retention: 24 * time.Hour, Now: func() time.Time { return time.Now().Add(after) },
-		}
+		collector.Now = func() time.Time { return time.Now().Add(after) }
 		if err := collector.Collect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -70,9 +71,26 @@ func TestApprovalsAreCollected(t *testing.T) {
 	}
 	collect(23*time.Hour, "denial", "denial-expired", "expired", "of-no-rollout", "pending", "used", "used-from-git", "used-from-git-expired", "valid")
 	collect(24*time.Hour+time.Minute, "denial", "pending", "used-from-git", "valid")
+	before := live.gets
+	collect(24*time.Hour+2*time.Minute, "denial", "pending", "used-from-git", "valid")
+	if before == 0 || live.gets != before {
+		t.Errorf("%d requests for what is kept, %d before: want some before, and none any more", live.gets-before, before)
+	}
 	put("in-history", pending.Status.Waves[0].Plan, command, false, 0, false, name)
 	r.until("v1 complete", complete("v1"))
 	collect(48*time.Hour+time.Minute, "denial", "in-history", "used-from-git")
+}
+
+// countingReader counts the objects that are read.
+type countingReader struct {
+	client.Reader
+	gets int
+}
+
+// Get implements client.Reader.
+func (c *countingReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	c.gets++
+	return c.Reader.Get(ctx, key, object, options...)
 }
 
 // approvals are the BundleApprovals of the namespace, by name.

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,6 +36,9 @@ type Collector struct {
 	// Retention is how long they are kept after they have ended.
 	Retention time.Duration
 	Now       func() time.Time
+
+	// kept are approvals that may not be deleted because of their metadata, in the version that was read.
+	kept map[types.UID]string
 }
 
 // Start implements manager.Runnable. The leader runs it.
@@ -59,7 +63,8 @@ func (c *Collector) Collect(ctx context.Context) error {
 	if err := c.Client.List(ctx, &all); err != nil {
 		return fmt.Errorf("listing bundleapprovals: %w", err)
 	}
-	now := c.Now()
+	now, known := c.Now(), c.kept
+	c.kept = map[types.UID]string{}
 	var problems []error
 	for i := range all.Items {
 		one := &all.Items[i]
@@ -73,7 +78,11 @@ func (c *Collector) Collect(ctx context.Context) error {
 		case ended.Before(created):
 			ended = created // a Git tool created an expired one again: it is not deleted more than once in a retention
 		}
-		if !now.Before(ended.Add(c.Retention)) {
+		switch {
+		case now.Before(ended.Add(c.Retention)):
+		case known[one.UID] == one.ResourceVersion:
+			c.kept[one.UID] = one.ResourceVersion
+		default:
 			problems = append(problems, c.delete(ctx, one, now))
 		}
 	}
@@ -137,7 +146,10 @@ func (c *Collector) delete(ctx context.Context, one *v1alpha1.BundleApproval, no
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return fmt.Errorf("reading bundleapproval %s: %w", key, err)
-		case err != nil || !c.createdByCommand(live.ManagedFields):
+		case err != nil:
+			return nil
+		case !c.createdByCommand(live.ManagedFields):
+			c.kept[one.UID] = live.ResourceVersion
 			return nil
 		}
 	}

@@ -25,6 +25,9 @@ const (
 	// RolloutInputsAnnotation holds the digests of the Secrets and ConfigMaps that only this cluster has, as that start
 	// copied them.
 	RolloutInputsAnnotation = "satchel.dev/rollout-inputs"
+	// RolloutClusterAnnotation holds the UID of the Cluster of Cluster API, or of the ClusterProfile, that stands for the cluster: of the
+	// one with which the BundleDeployment was last known to be installed. Another UID tells a cluster that was rebuilt.
+	RolloutClusterAnnotation = "satchel.dev/rollout-cluster-uid"
 	// RolloutReleasedAnnotation holds the digest of the approved plan of a removal: the BundleDeployment
 	// may be removed, whatever the limit.
 	RolloutReleasedAnnotation = "satchel.dev/rollout-released"

@@ -74,8 +74,8 @@ type BundleRolloutStatus struct {
 	// +kubebuilder:validation:MaxItems=21
 	Waves []RolloutWaveStatus `json:"waves,omitempty"`
 
-	// Worst are clusters that failed, are overdue or cannot be reached, those for the longest
-	// time first; at most 10.
+	// Worst are clusters that failed, are overdue, cannot be reached, or are held because they were
+	// rebuilt, those for the longest time first; at most 10.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
@@ -241,7 +241,7 @@ type RolloutWaveStatus struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// RolloutClusterProblem tells of a cluster that failed, is overdue or cannot be reached.
+// RolloutClusterProblem tells of a cluster that failed, is overdue, cannot be reached or was rebuilt.
 type RolloutClusterProblem struct {
 	// Cluster is its name.
 	Cluster string `json:"cluster"`
@@ -250,14 +250,14 @@ type RolloutClusterProblem struct {
 	// +optional
 	Wave string `json:"wave,omitempty"`
 
-	// State is Failed or Unreachable.
+	// State is Failed, Unreachable, or Held where the cluster is another one than before.
 	State string `json:"state"`
 
 	// Reason of the condition Ready of its BundleDeployment, or Overdue or InvalidChild.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// Message of that condition, at most 256 bytes.
+	// Message of that condition, or what to do about a cluster that was rebuilt; at most 256 bytes.
 	// +optional
 	Message string `json:"message,omitempty"`
 

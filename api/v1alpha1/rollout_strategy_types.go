@@ -279,9 +279,12 @@ type RolloutRemoval struct {
 	// +kubebuilder:default=Delete
 	Policy DeletionPolicy `json:"policy,omitempty"`
 
-	// WhenClusterGone is what happens when the Secret with the kubeconfig of a cluster that is
-	// removed does not exist any more. Wait, the default, keeps its BundleDeployment until the
-	// objects on the cluster could be removed. Abandon deletes it without that.
+	// WhenClusterGone is what happens when the Secret with the kubeconfig, or the ClusterProfile, of a
+	// cluster that is removed does not exist any more. Wait, the default, keeps its BundleDeployment
+	// until the objects on the cluster could be removed. Abandon deletes it without that. Abandon also
+	// replaces the BundleDeployment of a cluster that was rebuilt under the same name: the one that is
+	// reached is another one, and so is its Cluster of Cluster API or its ClusterProfile. With Wait
+	// such a cluster is held.
 	// +optional
 	// +kubebuilder:default=Wait
 	WhenClusterGone GoneClusterAction `json:"whenClusterGone,omitempty"`

@@ -121,6 +121,11 @@ func TestRolloutStatusText(t *testing.T) {
 		"rejected": aRollout(because(v1alpha1.ReasonRevisionRejected, "revision 7f3a91c2de is rejected"), func(o *v1alpha1.BundleRollout) {
 			o.Status.RejectedRevision = "7f3a91c2de"
 		}),
+		"rebuilt": aRollout(because(v1alpha1.ReasonHeld, "clusters wait for a user"), func(o *v1alpha1.BundleRollout) {
+			o.Status.Clusters.Held = 1
+			o.Status.Worst[0].State, o.Status.Worst[0].Reason = "Held", v1alpha1.ReasonTargetChanged
+			o.Status.Worst[0].Message = "it was rebuilt, and nothing is changed on it: set spec.removal.whenClusterGone to Abandon"
+		}),
 		"unseen": {ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "fleet", Generation: 1}},
 		"hostile": aRollout(func(o *v1alpha1.BundleRollout) {
 			o.Status.Worst[0].Message = "\x1b[2Jgone\u202e"

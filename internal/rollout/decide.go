@@ -55,6 +55,10 @@ type Input struct {
 	Waves    []v1alpha1.RolloutWaveStatus
 
 	Approvals []Approval
+	// Abandon replaces the BundleDeployments of clusters that were rebuilt: spec.removal.whenClusterGone.
+	Abandon bool
+	// Known tells that all clusters could be listed. None is replaced otherwise.
+	Known bool
 	// Clusters in any order, with unique names.
 	Clusters []Fact
 }
@@ -84,6 +88,8 @@ type Decision struct {
 	LookToken string
 	// Open is the index of the open wave, or the number of waves when all are complete.
 	Open int
+	// Rebuilt are clusters that are another one than the one that their objects are in, by name.
+	Rebuilt []Rebuilt
 
 	states []observed
 }
@@ -131,6 +137,7 @@ func Decide(in *Input) *Decision {
 	} else {
 		d.goForward()
 	}
+	d.findRebuilt()
 	d.report()
 	return d.out
 }

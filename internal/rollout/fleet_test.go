@@ -25,12 +25,17 @@ type member struct {
 	sleeps   map[string]bool // revisions that never become ready
 	refuses  bool            // it cannot be reached
 	invalid  bool            // its labels give no spec
+	cluster  int             // which one is reached
+	object   int             // which object stands for it
+	created  time.Time       // since when
 }
 
 // version is the BundleDeployment at a time; nil before it exists.
 type version struct {
 	child *Child
 	away  time.Time // since when it cannot be reached
+	on    int       // the cluster that its objects are in; 0 while there are none
+	with  int       // the object that stood for it when it was ready last
 }
 
 func (m *member) newest() version { return m.versions[len(m.versions)-1] }
@@ -59,10 +64,13 @@ type fleet struct {
 	finish    bool
 	retries   bool
 	approvals bool
+	abandon   bool
+	unlisted  bool // clusters cannot be listed: the last ones are used
 	processes []*process
 	// completed are the waves that were completed, by run.
 	completed map[string]bool
 	decisions int
+	replaced  int
 	why       map[string]int
 	lastWhy   string
 	problem   string
@@ -103,7 +111,7 @@ func newFleet(seed uint64) *fleet {
 	for i := range 1 + random.IntN(8) {
 		m := &member{
 			name: fmt.Sprintf("c%d", i), order: fmt.Sprint(random.IntN(3)), wave: random.IntN(len(f.strategy.Waves)), selected: f.chance(90),
-			versions: []version{{}}, fails: map[string]bool{}, sleeps: map[string]bool{},
+			versions: []version{{}}, fails: map[string]bool{}, sleeps: map[string]bool{}, cluster: 1, object: 1, created: testStart.Add(-time.Hour),
 		}
 		for _, revision := range testStages {
 			m.fails[revision], m.sleeps[revision] = f.chance(12), f.chance(6)
@@ -157,7 +165,7 @@ func (f *fleet) refresh(p *process) {
 // perturb changes the world at random.
 func (f *fleet) perturb() {
 	m := f.members[f.random.IntN(len(f.members))]
-	switch f.random.IntN(17) {
+	switch f.random.IntN(20) {
 	case 0:
 		f.paused = !f.paused
 	case 1:
@@ -202,6 +210,15 @@ func (f *fleet) perturb() {
 		}
 	case 16:
 		m.invalid = !m.invalid
+	case 17: // another control plane, with or without another object that stands for it
+		m.cluster = 1 + f.random.IntN(3)
+		if f.chance(50) {
+			m.object, m.created = m.object+1, f.now
+		}
+	case 18:
+		m.object, m.created = m.object+1, f.now
+	case 19:
+		f.abandon, f.unlisted = f.chance(70), f.chance(20)
 	case 15:
 		f.processes = []*process{f.newProcess()}
 	}
@@ -245,13 +262,23 @@ func (f *fleet) reconcile(m *member) {
 	case m.refuses && m.newest().away.IsZero():
 		m.change(func(v *version) {
 			v.away, v.child.Ready, v.child.ReadySince, v.child.Reason = f.now, false, f.now, v1alpha1.ReasonClusterUnreachable
+			v.child.OtherTarget = false
 		})
 	case m.refuses:
+	case m.newest().on != 0 && m.newest().on != m.cluster:
+		if !c.OtherTarget {
+			m.change(func(v *version) {
+				v.child.OtherTarget, v.child.Ready, v.child.ReadySince, v.child.Reason, v.child.Stalled = true, false, f.now, v1alpha1.ReasonTargetChanged, true
+			})
+		}
+	case c.OtherTarget: // it leads to the former cluster again
+		m.change(func(v *version) { v.child.OtherTarget, v.child.Reason, v.child.Stalled = false, "", false })
 	case !m.newest().away.IsZero():
 		m.change(func(v *version) { v.away, v.child.Reason = time.Time{}, "" })
 	case c.Suspended:
 	case c.ObservedGeneration != c.Generation:
 		m.change(func(v *version) {
+			v.on = m.cluster
 			v.child.ObservedGeneration, v.child.Tried, v.child.Outcome = c.Generation, c.Generation, ""
 			v.child.Content, v.child.Ready, v.child.ReadySince, v.child.Stalled = contentOf(c.Revision), false, f.now, false
 		})
@@ -262,6 +289,7 @@ func (f *fleet) reconcile(m *member) {
 	case !c.Ready && !m.fails[c.Revision] && !m.sleeps[c.Revision] && f.chance(60):
 		m.change(func(v *version) {
 			v.child.Ready, v.child.ReadySince, v.child.Outcome, v.child.Finished = true, f.now, v1alpha1.OutcomeHealthy, f.now
+			v.child.LastHealthy, v.with = f.now, m.object
 		})
 	}
 	if handled := f.now.UTC().Format(time.RFC3339); c.Handled != handled && f.chance(50) {
@@ -274,7 +302,7 @@ func (f *fleet) input(p *process) *Input {
 	in := &Input{
 		Namespace: "fleet", Rollout: "apps", Now: f.now, Began: p.began, Strategy: f.strategy, Paused: f.paused,
 		Update: testRevision(p.status.UpdateRevision.Name), Return: Returns(&p.status), Run: p.status.Run, Starts: p.status.Starts,
-		Starting: p.status.Starting, Waves: p.status.Waves,
+		Starting: p.status.Starting, Waves: p.status.Waves, Abandon: f.abandon, Known: !f.unlisted,
 	}
 	if current := p.status.CurrentRevision; current != nil {
 		in.Current = new(testRevision(current.Name))
@@ -284,7 +312,7 @@ func (f *fleet) input(p *process) *Input {
 			continue
 		}
 		seen := m.versions[p.seen[m.name]]
-		fact := Fact{Name: m.name, Wave: m.wave, Order: m.order, Child: seen.child, UnreachableSince: seen.away, Wanted: m.specOf(in.Update.Name)}
+		fact := Fact{Name: m.name, Wave: m.wave, Order: m.order, Child: seen.child, UnreachableSince: seen.away, Wanted: m.specOf(in.Update.Name), ClusterUID: fmt.Sprint(m.object), ClusterCreated: m.created}
 		if m.invalid {
 			fact.Invalid = "the variable region has no value"
 		}
@@ -355,6 +383,22 @@ func (f *fleet) reconcileRollout(p *process) {
 	p.version, p.wrote = f.version, f.version
 	if f.chance(85) { // else it is killed here, or is slow
 		f.act(p, p.toDo)
+		f.replace(p, out)
+	}
+}
+
+// replace deletes BundleDeployments of clusters that were rebuilt, unless they changed since the process has seen them.
+func (f *fleet) replace(p *process, out *Decision) {
+	for _, one := range out.Rebuilt {
+		m := f.member(one.Cluster)
+		if !one.Replace || p.seen[m.name] != len(m.versions)-1 || f.chance(10) {
+			continue
+		}
+		f.replaced++
+		if m.newest().with == m.object {
+			f.fail("R31: %s is replaced, and was ready with the object that stands for it", m.name)
+		}
+		m.change(func(v *version) { *v = version{} })
 	}
 }
 
@@ -385,10 +429,12 @@ func (f *fleet) act(p *process, starts []v1alpha1.RolloutStart) {
 		if child != nil && child.Start >= s.Start || !m.selected {
 			continue
 		}
+		before := child
 		m.change(func(v *version) {
 			if v.child == nil {
 				v.child = &Child{ObservedGeneration: -1}
 			}
+			v.child.ClusterUID = StartsWith(before, fmt.Sprint(m.object), m.created)
 			v.child.Revision, v.child.SpecHash, v.child.Start, v.child.Started = s.Revision, m.specOf(s.Revision), s.Start, f.now
 			v.child.Generation++
 		})

@@ -23,7 +23,7 @@ func fleets() uint64 {
 // TestProperties tries R1 to R8 on random fleets, with processes that are killed between record and act, caches that are late, a
 // second leader, pauses, aborts, approvals, windows, clusters that vanish, return and change, and newer revisions in a run.
 func TestProperties(t *testing.T) {
-	decisions := 0
+	decisions, replaced := 0, 0
 	why := map[string]int{}
 	for seed := range fleets() {
 		f := newFleet(seed)
@@ -39,11 +39,15 @@ func TestProperties(t *testing.T) {
 			t.Fatalf("fleet %d: %s", seed, f.problem)
 		}
 		decisions += f.decisions
+		replaced += f.replaced
 		for reason, times := range f.why {
 			why[reason] += times
 		}
 	}
-	t.Logf("%d decisions: %v", decisions, why)
+	t.Logf("%d decisions: %v; %d clusters were replaced", decisions, why, replaced)
+	if replaced < 50 {
+		t.Errorf("only %d clusters were replaced: the fleets are too tame", replaced)
+	}
 	for _, reason := range allReasons {
 		if why[reason] < 20 {
 			t.Errorf("only %d decisions are %s: the fleets are too tame", why[reason], reason)
@@ -62,6 +66,7 @@ var allReasons = []string{
 func (f *fleet) settle() {
 	f.paused, f.approvals, f.strategy.windows, f.finish = false, true, nil, false
 	f.retries = false
+	f.abandon, f.unlisted = true, false
 	f.processes = f.processes[len(f.processes)-1:]
 	still := 0
 	limit := 10*len(f.members) + 40
@@ -74,10 +79,26 @@ func (f *fleet) settle() {
 			still = 0
 		}
 		if still > 5 || f.problem != "" {
+			f.checkReplaced()
 			return
 		}
 	}
 	f.fail("R5: stuck: after %d decisions it is %s", limit, f.lastWhy)
+}
+
+// checkReplaced wants all clusters that were rebuilt with another object to be replaced at the end.
+func (f *fleet) checkReplaced() {
+	for range 10 { // the cache may be late, and a process killed
+		f.list(f.processes[0])
+		f.reconcileRollout(f.processes[0])
+	}
+	for _, m := range f.members {
+		c := m.newest().child
+		isProven := c != nil && c.OtherTarget && c.ClusterUID != fmt.Sprint(m.object) && !c.LastHealthy.After(m.created)
+		if m.selected && isProven && !c.Suspended && !m.invalid && !m.refuses {
+			f.fail("R31: %s was rebuilt, and is not replaced: %+v", m.name, c)
+		}
+	}
 }
 
 // standstills are the reasons at which a rollout may stay for ever, with open gates.
@@ -103,6 +124,7 @@ func (f *fleet) check(p *process, in *Input, out *Decision) {
 	f.checkGates(v)
 	f.checkWaves(v)
 	f.checkWhy(v)
+	f.checkRebuilt(v)
 	numbers := map[int64]bool{}
 	for _, s := range out.Starts {
 		if s.Start <= in.Starts || numbers[s.Start] {
@@ -150,7 +172,7 @@ func (f *fleet) view(p *process, in *Input, out *Decision) *view {
 func lands(in *Input, fact *Fact) bool {
 	c := fact.Child
 	switch {
-	case c == nil, c.Suspended, !fact.UnreachableSince.IsZero() && in.Now.Sub(fact.UnreachableSince) >= in.Strategy.unreachableAfter:
+	case c == nil, c.Suspended, c.OtherTarget, !fact.UnreachableSince.IsZero() && in.Now.Sub(fact.UnreachableSince) >= in.Strategy.unreachableAfter:
 		return false
 	case c.ObservedGeneration != c.Generation:
 		return true
@@ -356,6 +378,24 @@ func (f *fleet) checkCompletion(v *view, wave int, before bool) {
 		}
 		if handled, err := time.Parse(time.RFC3339, v.in.Clusters[i].Child.Handled); err != nil || handled.Before(last) {
 			f.fail("R2: wave %d is complete on what was seen of %s before %s", wave, v.in.Clusters[i].Name, last)
+		}
+	}
+}
+
+// checkRebuilt is R31: what is replaced is held, because it is another cluster and another object stands for it, and the rollout permits it.
+func (f *fleet) checkRebuilt(v *view) {
+	for _, one := range v.out.Rebuilt {
+		at := slices.IndexFunc(v.in.Clusters, func(fact Fact) bool { return fact.Name == one.Cluster })
+		fact := &v.in.Clusters[at]
+		_, started := v.started[one.Cluster]
+		switch {
+		case v.states[at] != Held || !fact.Child.OtherTarget || started:
+			f.fail("R31: %s is %s, and counts as rebuilt", one.Cluster, v.states[at])
+		case !one.Replace:
+		case !v.in.Abandon || v.in.Paused || !v.in.Known:
+			f.fail("R31: %s is replaced, which the rollout does not permit", one.Cluster)
+		case fact.Child.ClusterUID == fact.ClusterUID || fact.Child.Suspended:
+			f.fail("R31: %s is replaced without evidence", one.Cluster)
 		}
 	}
 }

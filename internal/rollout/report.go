@@ -42,12 +42,16 @@ func Counts(in *Input, decision *Decision) *v1alpha1.RolloutClusterCounts {
 	return counts
 }
 
-// Worst are the clusters of a decision that failed or cannot be reached, those for the longest time first, at most MaxWorst.
+// Worst are the clusters of a decision that failed, cannot be reached or were rebuilt, those for the longest time first, at most MaxWorst.
 func Worst(in *Input, decision *Decision) []v1alpha1.RolloutClusterProblem {
 	var bad []int
+	remedies := map[string]string{}
+	for _, one := range decision.Rebuilt {
+		remedies[one.Cluster] = one.Remedy
+	}
 	for i := range in.Clusters {
 		state := decision.states[i].state
-		if in.Clusters[i].Wave >= 0 && (state == Failed || state == Unreachable) {
+		if in.Clusters[i].Wave >= 0 && (state == Failed || state == Unreachable || remedies[in.Clusters[i].Name] != "") {
 			bad = append(bad, i)
 		}
 	}
@@ -58,7 +62,8 @@ func Worst(in *Input, decision *Decision) []v1alpha1.RolloutClusterProblem {
 	for _, i := range bad[:min(len(bad), v1alpha1.MaxWorst)] {
 		fact, seen := &in.Clusters[i], &decision.states[i]
 		problem := v1alpha1.RolloutClusterProblem{
-			Cluster: fact.Name, State: string(seen.state), Reason: seen.reason, Since: timeOrNil(seen.since), Message: fact.Invalid,
+			Cluster: fact.Name, State: string(seen.state), Reason: seen.reason, Since: timeOrNil(seen.since),
+			Message: cmp.Or(remedies[fact.Name], fact.Invalid),
 		}
 		if fact.Wave < len(in.Strategy.Waves) {
 			problem.Wave = in.Strategy.Waves[fact.Wave].Name

@@ -48,6 +48,10 @@ type Child struct {
 	Suspended          bool
 	Stalled            bool
 	ApprovalPending    bool
+	// OtherTarget tells that its objects are in another cluster than the one that is reached.
+	OtherTarget bool
+	// ClusterUID is the annotation that starts write: see StartsWith.
+	ClusterUID string
 
 	// Ready, ReadySince, Reason and Message are its condition Ready.
 	Ready      bool
@@ -61,6 +65,8 @@ type Child struct {
 	Tried    int64
 	Content  string
 	Finished time.Time
+	// LastHealthy is when any record of its history ended as healthy last; zero if none did.
+	LastHealthy time.Time
 
 	// Rejected is the revision that the BundleDeployment rolled back itself.
 	Rejected string
@@ -79,6 +85,8 @@ func ChildOf(d *v1alpha1.BundleDeployment) *Child {
 		Stalled:            apimeta.IsStatusConditionTrue(d.Status.Conditions, "Stalled"),
 		Rejected:           d.Status.RejectedRevision,
 		Handled:            d.Status.LastHandledReconcileAt,
+		OtherTarget:        reachesAnother(d),
+		ClusterUID:         d.Annotations[v1alpha1.RolloutClusterAnnotation],
 	}
 	child.Start, _ = strconv.ParseInt(d.Annotations[v1alpha1.RolloutStartAnnotation], 10, 64)
 	child.Started, _ = time.Parse(time.RFC3339, d.Annotations[v1alpha1.RolloutStartedAnnotation])
@@ -91,6 +99,11 @@ func ChildOf(d *v1alpha1.BundleDeployment) *Child {
 	// A deletion that waits for a higher prune limit is no plan that waits.
 	pending := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ApprovalPendingCondition)
 	child.ApprovalPending = pending != nil && pending.Status == metav1.ConditionTrue && pending.Reason != v1alpha1.ReasonPruneHeld
+	for i := range d.Status.History {
+		if record := &d.Status.History[i]; record.Outcome == v1alpha1.OutcomeHealthy && record.FinishedTime != nil {
+			child.LastHealthy = latest(child.LastHealthy, record.FinishedTime.Time)
+		}
+	}
 	if len(d.Status.History) > 0 {
 		newest := &d.Status.History[0]
 		child.Outcome = newest.Outcome
@@ -137,6 +150,10 @@ type Fact struct {
 	InvalidCurrent string
 	// Duplicate tells that another name stands for the same cluster.
 	Duplicate bool
+	// ClusterUID is the UID of the object that stands for the cluster, a Cluster of Cluster API or a ClusterProfile; empty where
+	// the cluster comes from elsewhere. ClusterCreated is when that object was created.
+	ClusterUID     string
+	ClusterCreated time.Time
 	// UnreachableSince is since when it could not be reached without interruption; zero if it can. The transition of the
 	// condition Ready is not enough, because the reason changes without it.
 	UnreachableSince time.Time
@@ -190,6 +207,9 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 		seen.reason = v1alpha1.ReasonDuplicateCluster
 	case c.isHeld():
 		seen.state = Held
+		if c.OtherTarget {
+			seen.reason = v1alpha1.ReasonTargetChanged
+		}
 	case d.unreachable(f, &seen):
 		seen.state = Unreachable
 	case at.invalid(f) != "":
@@ -254,7 +274,7 @@ func (c *Child) failed(content string) bool {
 
 // isHeld tells that nothing happens until a user acts: it is suspended, or reaches another cluster than the one it installed on.
 func (c *Child) isHeld() bool {
-	return c != nil && (c.Suspended || c.Reason == v1alpha1.ReasonTargetChanged && !c.Ready)
+	return c != nil && (c.Suspended || c.OtherTarget)
 }
 
 // waits tells that a user or another BundleDeployment has to act before the plan is carried out.

@@ -34,15 +34,18 @@ func TestStates(t *testing.T) {
 		inFlight bool
 		ready    bool
 	}{
-		"updated":                    {reason: "all of line 8", want: Updated, ready: true},
-		"recorded":                   {reason: "not seen yet", recorded: 8, want: Starting, inFlight: true},
-		"recorded, seen":             {reason: "the number is there", recorded: 7, want: Updated, ready: true},
-		"recorded, no child":         {reason: "it is about to be created", change: func(f *Fact) { f.Child = nil }, recorded: 1, want: Starting, inFlight: true},
-		"no child":                   {reason: "line 2", change: func(f *Fact) { f.Child = nil }, want: Pending},
-		"no child, no spec":          {reason: "none is begun with half a name", change: func(f *Fact) { f.Child, f.Invalid = nil, "no value" }, want: Failed},
-		"no spec":                    {reason: "it ran before", change: func(f *Fact) { f.Invalid = "no value" }, want: Failed, ready: true},
-		"suspended":                  {reason: "a person did", change: func(f *Fact) { f.Child.Suspended = true }, want: Held, ready: true},
-		"another cluster":            {reason: "nothing is touched there", change: func(f *Fact) { notReady(f, v1alpha1.ReasonTargetChanged); f.Child.Stalled = true }, want: Held},
+		"updated":            {reason: "all of line 8", want: Updated, ready: true},
+		"recorded":           {reason: "not seen yet", recorded: 8, want: Starting, inFlight: true},
+		"recorded, seen":     {reason: "the number is there", recorded: 7, want: Updated, ready: true},
+		"recorded, no child": {reason: "it is about to be created", change: func(f *Fact) { f.Child = nil }, recorded: 1, want: Starting, inFlight: true},
+		"no child":           {reason: "line 2", change: func(f *Fact) { f.Child = nil }, want: Pending},
+		"no child, no spec":  {reason: "none is begun with half a name", change: func(f *Fact) { f.Child, f.Invalid = nil, "no value" }, want: Failed},
+		"no spec":            {reason: "it ran before", change: func(f *Fact) { f.Invalid = "no value" }, want: Failed, ready: true},
+		"suspended":          {reason: "a person did", change: func(f *Fact) { f.Child.Suspended = true }, want: Held, ready: true},
+		"another cluster": {reason: "nothing is touched there", change: func(f *Fact) {
+			notReady(f, v1alpha1.ReasonTargetChanged)
+			f.Child.Stalled, f.Child.OtherTarget = true, true
+		}, want: Held},
 		"two names":                  {reason: "which one is right?", change: func(f *Fact) { f.Duplicate = true }, want: Held, ready: true},
 		"waits for its approval":     {reason: "a person has to approve", change: func(f *Fact) { notReady(f, ""); f.Child.ApprovalPending = true }, want: Held},
 		"approval after it was well": {reason: "another plan of the same revision", change: func(f *Fact) { f.Child.ApprovalPending = true }, want: Updated, ready: true},

@@ -151,10 +151,14 @@ func (r *reader) listed(ctx context.Context, resource schema.GroupVersionResourc
 	found := map[string]revision.Cluster{}
 	listing := kit.Listing{Resource: resource, Namespace: r.Namespace, Selector: selects.String(), Limit: mostClusters}
 	return found, r.each(ctx, listing, func(one kit.Sighting) error {
-		found[one.GetName()] = revision.Cluster{
+		cluster := revision.Cluster{
 			Name: one.GetName(), Labels: one.GetLabels(), Annotations: one.GetAnnotations(),
 			KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: secret(one.GetName())},
 		}
+		if resource != secretResource { // that of a Secret says nothing of its cluster
+			cluster.UID, cluster.Created = one.GetUID(), one.GetCreationTimestamp().Time
+		}
+		found[cluster.Name] = cluster
 		return nil
 	})
 }
@@ -176,7 +180,7 @@ func (r *reader) profiles(ctx context.Context, from *v1alpha1.ClusterProfileClus
 			return fmt.Errorf("ClusterProfile %s: %w", one.GetName(), err)
 		}
 		found[profile.Name] = revision.Cluster{
-			Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations,
+			Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations, UID: profile.UID, Created: profile.CreationTimestamp.Time,
 			Properties: clusterprofile.Properties(profile), Unhealthy: clusterprofile.Unhealthy(profile),
 			KubeConfig: &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: from.AccessProvider}},
 		}

@@ -33,7 +33,7 @@ for, and what happens next. It reads the BundleRollout only; rollout clusters li
 With -w it goes on until the newest revision is complete: on a terminal it is drawn in place, elsewhere it writes a line
 for each change. With --wait it also ends when the rollout stands still: it waits for a user, an approval or a window.
 
-Signs: ✓ complete, … open, ✗ failed, ! unreachable, · not begun.
+Signs: ✓ complete, … open, ✗ failed, ! unreachable or rebuilt, · not begun.
 
 Exit codes:
 

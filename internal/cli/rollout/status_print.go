@@ -80,7 +80,7 @@ func driftText(s rollouts.Status) string {
 	}
 	text := fmt.Sprintf("Drift is corrected on every cluster that can be reached (%d of %d), at the revision that it has", s.Clusters.Total-s.Clusters.Unreachable, s.Clusters.Total)
 	if s.Clusters.Held > 0 {
-		text += ", unless its BundleDeployment is suspended"
+		text += ", unless its BundleDeployment is suspended or the cluster was rebuilt"
 	}
 	return text + "."
 }
@@ -133,7 +133,7 @@ func bar(w *rollouts.Wave) string {
 
 func problemText(p *v1alpha1.RolloutClusterProblem, style printer.Style, now time.Time) string {
 	mark, color := "✗", printer.Red
-	if p.State == string(rollout.Unreachable) {
+	if p.State != string(rollout.Failed) {
 		mark, color = "!", printer.Yellow
 	}
 	text := style.Paint(color, mark) + " " + view.Inline(p.Cluster) + "  " + kit.Dash(view.Inline(p.Reason))

@@ -96,7 +96,7 @@ func (r *Reconciler) facts(ctx context.Context, s *state, update, current *rende
 	s.duplicates = rollout.Duplicates(s.targets())
 	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
 		cluster := s.clusters[name]
-		fact := rollout.Fact{Name: name, Wave: s.strategy.WaveOf(cluster.Labels)}
+		fact := rollout.Fact{Name: name, Wave: s.strategy.WaveOf(cluster.Labels), ClusterUID: string(cluster.UID), ClusterCreated: cluster.Created}
 		if fact.Wave >= 0 {
 			fact.Order = cluster.Labels[s.strategy.Waves[fact.Wave].OrderBy]
 		}

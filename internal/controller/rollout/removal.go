@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/announce"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/collect"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/rollout"
@@ -30,7 +31,7 @@ func (r *Reconciler) removeLeavers(ctx context.Context, s *state) (pipeline.Outc
 			return pipeline.Stop, err
 		}
 	}
-	return pipeline.Continue, r.abandonGone(ctx, s)
+	return pipeline.Continue, r.abandon(ctx, s)
 }
 
 // release notes at the BundleDeployments of approved removals which plan was approved, before any of them is removed: the approval
@@ -53,29 +54,24 @@ func (r *Reconciler) release(ctx context.Context, s *state) error {
 	return err
 }
 
-// abandonGone leaves the objects on clusters of which the Secret with the kubeconfig does not exist any more, where the rollout asks
-// for it. The removal has to wait for that Secret already, and the ServiceAccount of the template has to see that there is none.
-func (r *Reconciler) abandonGone(ctx context.Context, s *state) error {
+// abandon leaves the objects on clusters that do not exist any more, where the rollout asks for it: of those that were rebuilt the
+// BundleDeployment is replaced, and a removal that waits for the Secret or the ClusterProfile of one does not go on.
+func (r *Reconciler) abandon(ctx context.Context, s *state) error {
 	if s.object.Spec.Removal.WhenClusterGone != v1alpha1.GoneClusterAbandon {
 		return nil
+	}
+	replaced, err := r.removals().ReplaceRebuilt(ctx, s.decision.Rebuilt, s.children)
+	announce.Replaced(r.Events, s.object, replaced)
+	if err != nil {
+		return err
 	}
 	account, err := revision.AccountOf(&s.object.Spec)
 	if err != nil {
 		return err
 	}
-	for _, child := range s.children {
-		if !removal.LacksCluster(child) {
-			continue
-		}
-		isGone, err := r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.KubeConfig)
-		if err == nil && isGone {
-			err = r.removals().Abandon(ctx, child)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.removals().AbandonGone(ctx, s.children, func(child *v1alpha1.BundleDeployment) (bool, error) {
+		return r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.KubeConfig)
+	})
 }
 
 func (r *Reconciler) removals() removal.Writer {

@@ -120,6 +120,7 @@ func (r *Reconciler) startOne(ctx context.Context, s *state, entry v1alpha1.Roll
 		v1alpha1.RolloutStartAnnotation:   strconv.FormatInt(entry.Start, 10),
 		v1alpha1.RolloutStartedAnnotation: r.Now().UTC().Format(time.RFC3339),
 	})
+	children.AnnotateCluster(child, s.children[cluster.Name], cluster)
 	err = r.children(s).Apply(ctx, cluster.Name, child, func(live *v1alpha1.BundleDeployment) bool {
 		return live != nil && rollout.ChildOf(live).Start >= entry.Start
 	})

@@ -34,6 +34,7 @@ func (s *Seen) Input() *rollout.Input {
 		Namespace: s.Rollout.Namespace, Rollout: s.Rollout.Name, Now: s.Now, Strategy: s.Strategy, Paused: s.Rollout.Spec.Paused,
 		Update: s.Update, Current: s.Current, Return: rollout.Returns(status), Run: status.Run, Starts: status.Starts,
 		Starting: status.Starting, Waves: status.Waves,
+		Abandon: s.Rollout.Spec.Removal.WhenClusterGone == v1alpha1.GoneClusterAbandon, Known: true,
 	}
 	for i := range s.Clusters {
 		in.Clusters = append(in.Clusters, s.fact(&s.Clusters[i]))
@@ -55,6 +56,7 @@ func (s *Seen) fact(cluster *revision.Cluster) rollout.Fact {
 		return fact
 	}
 	fact.Child = rollout.ChildOf(child)
+	fact.ClusterUID, fact.ClusterCreated = string(cluster.UID), cluster.Created
 	if fact.Child.Revision == s.Update.Name {
 		fact.Wanted = fact.Child.SpecHash
 	}

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -19,6 +22,9 @@ type Cluster struct {
 	Annotations map[string]string
 	// Properties are those of a ClusterProfile.
 	Properties map[string]string
+	// UID and Created are of the Cluster of Cluster API, or the ClusterProfile, that stands for it; empty where it comes from elsewhere.
+	UID     types.UID
+	Created time.Time
 	// Unhealthy tells that its ClusterProfile says so of its control plane.
 	Unhealthy bool
 	// KubeConfig is nil for the cluster of the rollout itself.

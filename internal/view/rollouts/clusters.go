@@ -49,6 +49,10 @@ func Clusters(seen *forecast.Seen) []Cluster {
 	all := []Cluster{}
 	selected := map[string]bool{}
 	order := map[string]int{}
+	remedies := map[string]string{}
+	for _, one := range decision.Rebuilt {
+		remedies[one.Cluster] = one.Remedy
+	}
 	for i := range in.Clusters {
 		fact := &in.Clusters[i]
 		state, reason, since := decision.State(i)
@@ -56,9 +60,7 @@ func Clusters(seen *forecast.Seen) []Cluster {
 		one.State = string(state)
 		one.Reason = cmp.Or(reason, one.Reason)
 		one.Since = when(since)
-		if fact.Invalid != "" {
-			one.Message = fact.Invalid
-		}
+		one.Message = cmp.Or(fact.Invalid, remedies[fact.Name], one.Message)
 		order[fact.Name] = len(in.Strategy.Waves)
 		if fact.Wave >= 0 {
 			one.Wave = in.Strategy.Waves[fact.Wave].Name

@@ -28,7 +28,7 @@ var nextByReason = map[string]string{
 	v1alpha1.ReasonNoClusterSucceeded:    "No cluster of {wave} succeeded, so that no further one is started. It goes on when one recovers, or with another revision.",
 	v1alpha1.ReasonApprovalPending:       "Clusters of {wave} are started, or the wave after it begins, when the plan is approved.",
 	v1alpha1.ReasonOutsideWindow:         "Clusters of {wave} are started when the window opens.",
-	v1alpha1.ReasonHeld:                  "Clusters of {wave} are suspended, or wait for an approval of their own plan: rollout clusters --state Held names them.",
+	v1alpha1.ReasonHeld:                  "Clusters of {wave} are suspended, wait for an approval of their own plan, or were rebuilt: rollout clusters --state Held names them.",
 	v1alpha1.ReasonNoClusterReachable:    "It goes on when a cluster of {wave} can be reached.",
 	v1alpha1.ReasonSoaking:               "The next one after {wave} begins when the soak time is over, and all clusters are still ready.",
 	v1alpha1.ReasonMaxUnavailableReached: "It goes on when clusters of {wave} become ready, or when maxUnavailable is raised.",

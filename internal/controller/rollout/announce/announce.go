@@ -5,12 +5,14 @@ package announce
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/rollout"
 )
 
 // Reasons of events.
@@ -22,6 +24,8 @@ const (
 	eventWaveSucceeded     = "WaveSucceeded"
 	eventWaveCompleted     = "WaveCompleted"
 	eventClusterFailed     = "ClusterFailed"
+	eventClusterRebuilt    = "ClusterRebuilt"
+	eventClustersReplaced  = "ClustersReplaced"
 	eventHalted            = "Halted"
 	eventRollbackStarted   = "RollbackStarted"
 	eventRolledBack        = "RolledBack"
@@ -44,8 +48,27 @@ func Refused(recorder events.EventRecorder, object *v1alpha1.BundleRollout, mess
 	}
 }
 
+// Replaced records which clusters were rebuilt, and get another BundleDeployment.
+func Replaced(recorder events.EventRecorder, object *v1alpha1.BundleRollout, clusters []string) {
+	if recorder != nil && len(clusters) > 0 {
+		recorder.Eventf(object, nil, corev1.EventTypeWarning, eventClustersReplaced, eventClustersReplaced,
+			"%s: the bundledeployments of these clusters are replaced, because they were rebuilt; objects on the former clusters are not removed", some(clusters))
+	}
+}
+
+// mostNames is how many clusters a message names.
+const mostNames = 10
+
+// some are the first of some names.
+func some(names []string) string {
+	if len(names) <= mostNames {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
+}
+
 // Changes records what a written status changed as events of the rollout, never one of each cluster: of a status that lists at most
-// ten clusters that failed, at most ten events follow.
+// ten clusters with a problem, at most ten events follow.
 func Changes(recorder events.EventRecorder, before, object *v1alpha1.BundleRollout) {
 	if recorder == nil || object.Status.UpdateRevision == nil {
 		return
@@ -101,14 +124,18 @@ func tellWaves(was, is *v1alpha1.BundleRolloutStatus, say sayer) {
 	}
 }
 
-// tellFailures tells which clusters failed since.
+// tellFailures tells which clusters failed, or were found to be rebuilt, since.
 func tellFailures(was, is *v1alpha1.BundleRolloutStatus, say sayer) {
 	known := map[string]bool{}
 	for _, one := range was.Worst {
 		known[one.Cluster+one.State] = true
 	}
 	for _, one := range is.Worst {
-		if one.State == "Failed" && !known[one.Cluster+one.State] {
+		switch {
+		case known[one.Cluster+one.State]:
+		case one.State == string(rollout.Held):
+			say(corev1.EventTypeWarning, eventClusterRebuilt, "cluster %s of wave %s is held: %s", one.Cluster, one.Wave, one.Message)
+		case one.State == string(rollout.Failed):
 			say(corev1.EventTypeWarning, eventClusterFailed, "cluster %s of wave %s failed with revision %s: %s: %s", one.Cluster, one.Wave, is.UpdateRevision.Name, one.Reason, one.Message)
 		}
 	}

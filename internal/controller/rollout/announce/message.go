@@ -4,10 +4,12 @@ package announce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/rollout"
 )
 
@@ -44,14 +46,18 @@ func Message(object *v1alpha1.BundleRollout, decision *rollout.Decision, duplica
 	if len(duplicates) > 0 {
 		parts = append(parts, "one cluster has several names, which are held: "+strings.Join(duplicates, ", ")+"; select it once")
 	}
+	if rebuilt := decision.Rebuilt; len(rebuilt) > 0 {
+		parts = append(parts, fmt.Sprintf("%s another one than before, such as %s: %s", plural.Are(len(rebuilt), "cluster"), rebuilt[0].Cluster, rebuilt[0].Remedy))
+	}
 	if decision.Why == v1alpha1.ReasonApprovalPending {
 		parts = append(parts, ApprovalMessage(object.Name, decision))
 	}
 	if !decision.Until.IsZero() {
 		parts = append(parts, "until "+decision.Until.UTC().Format(time.RFC3339))
 	}
-	if count := status.Clusters; count.Failed > 0 && len(status.Worst) > 0 {
-		worst := status.Worst[0]
+	isFailed := func(one v1alpha1.RolloutClusterProblem) bool { return one.State == string(rollout.Failed) }
+	if at := slices.IndexFunc(status.Worst, isFailed); at >= 0 {
+		worst, count := status.Worst[at], status.Clusters
 		parts = append(parts, fmt.Sprintf("failed: %d, such as %s (%s)", count.Failed, worst.Cluster, worst.Reason))
 	}
 	return strings.Join(parts, "; ")

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -115,14 +116,28 @@ func Annotated(all, more map[string]string) map[string]string {
 	return joined
 }
 
+// AnnotateCluster adds the annotation of a start that tells what stands for the cluster. live is the BundleDeployment before it; nil if there
+// is none.
+func AnnotateCluster(child *revision.Child, live *v1alpha1.BundleDeployment, cluster *revision.Cluster) {
+	var known *rollout.Child
+	if live != nil {
+		known = rollout.ChildOf(live)
+	}
+	if uid := rollout.StartsWith(known, string(cluster.UID), cluster.Created); uid != "" {
+		child.Annotations = Annotated(child.Annotations, map[string]string{v1alpha1.RolloutClusterAnnotation: uid})
+	}
+}
+
 // OfStart are the annotations that the last start of a BundleDeployment wrote.
 func OfStart(child *v1alpha1.BundleDeployment) map[string]string {
 	own := map[string]string{}
 	for _, key := range []string{v1alpha1.RolloutRevisionAnnotation, v1alpha1.RolloutSpecAnnotation, v1alpha1.RolloutStartAnnotation, v1alpha1.RolloutStartedAnnotation} {
 		own[key] = child.Annotations[key]
 	}
-	if inputs := child.Annotations[v1alpha1.RolloutInputsAnnotation]; inputs != "" {
-		own[v1alpha1.RolloutInputsAnnotation] = inputs
+	for _, key := range []string{v1alpha1.RolloutInputsAnnotation, v1alpha1.RolloutClusterAnnotation} {
+		if value := child.Annotations[key]; value != "" {
+			own[key] = value
+		}
 	}
 	return own
 }

@@ -120,9 +120,16 @@ func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alph
 	if err != nil {
 		return nil, err
 	}
-	return clusters(objects, "cluster", func(name string) v1alpha1.KubeConfigSecretReference {
+	found, err := clusters(objects, "cluster", func(name string) v1alpha1.KubeConfigSecretReference {
 		return v1alpha1.KubeConfigSecretReference{Name: name + "-kubeconfig", Key: "value"}
 	})
+	for i := range objects { // the UID of a Secret says nothing of its cluster: credentials are renewed
+		if one, has := found[objects[i].Name]; has {
+			one.UID, one.Created = objects[i].UID, objects[i].CreationTimestamp.Time
+			found[one.Name] = one
+		}
+	}
+	return found, err
 }
 
 // Gone tells whether what leads to a cluster, a Secret or a ClusterProfile, does not exist, as a ServiceAccount sees it that may read it.

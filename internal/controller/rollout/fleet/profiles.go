@@ -47,7 +47,7 @@ func (l Lister) clusterProfiles(ctx context.Context, as tenant.Identity, from *v
 // ofProfile is the cluster of a ClusterProfile.
 func ofProfile(profile *inventory.ClusterProfile, accessProvider string) revision.Cluster {
 	return revision.Cluster{
-		Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations,
+		Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations, UID: profile.UID, Created: profile.CreationTimestamp.Time,
 		Properties: clusterprofile.Properties(profile), Unhealthy: clusterprofile.Unhealthy(profile),
 		KubeConfig: &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: accessProvider}},
 	}

@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/rollout"
 )
 
 // Writer writes BundleDeployments.
@@ -61,6 +63,65 @@ func LacksCluster(child *v1alpha1.BundleDeployment) bool {
 // Abandon has the deployment controller stop the removal of the objects of a BundleDeployment that is being deleted.
 func (w Writer) Abandon(ctx context.Context, child *v1alpha1.BundleDeployment) error {
 	return w.annotate(ctx, child, v1alpha1.AbandonAnnotation, "now")
+}
+
+// AbandonGone leaves the objects on clusters of which what leads to them, a Secret or a ClusterProfile, does not exist any more. The
+// removal has to wait for that already, and isGone to see that there is none.
+func (w Writer) AbandonGone(ctx context.Context, children map[string]*v1alpha1.BundleDeployment, isGone func(*v1alpha1.BundleDeployment) (bool, error)) error {
+	for _, child := range children {
+		if !LacksCluster(child) {
+			continue
+		}
+		gone, err := isGone(child)
+		if err == nil && gone {
+			err = w.Abandon(ctx, child)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReplaceRebuilt replaces the BundleDeployments that were decided on, and returns the names of the clusters of which it deleted them now.
+func (w Writer) ReplaceRebuilt(ctx context.Context, rebuilt []rollout.Rebuilt, children map[string]*v1alpha1.BundleDeployment) ([]string, error) {
+	var replaced []string
+	for _, one := range rebuilt {
+		if !one.Replace {
+			continue
+		}
+		isNew, err := w.replace(ctx, children[one.Cluster])
+		if isNew {
+			replaced = append(replaced, one.Cluster)
+		}
+		if err != nil {
+			return replaced, err
+		}
+	}
+	return replaced, nil
+}
+
+// replace deletes the BundleDeployment of a cluster that was rebuilt, without a removal of its objects, and tells whether it did now. It is
+// not deleted where it changed since it was read. The policy Orphan is set when it is being deleted, so that it never stays on one
+// that is used further.
+func (w Writer) replace(ctx context.Context, child *v1alpha1.BundleDeployment) (isNew bool, _ error) {
+	if child.DeletionTimestamp.IsZero() {
+		err := w.Client.Delete(ctx, child, client.Preconditions{UID: &child.UID, ResourceVersion: &child.ResourceVersion})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is looked at again
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("deleting bundledeployment %s, whose cluster was rebuilt: %w", client.ObjectKeyFromObject(child), err)
+		}
+		isNew = true
+	}
+	changed := child.DeepCopy()
+	changed.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, v1alpha1.AbandonAnnotation, "now")
+	if err := w.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(w.Manager)); client.IgnoreNotFound(err) != nil {
+		return isNew, fmt.Errorf("abandoning the removal of bundledeployment %s: %w", client.ObjectKeyFromObject(child), err)
+	}
+	return isNew, nil
 }
 
 // annotate sets an annotation, or removes it.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/rollout/windows"
 )
 
 // member is a cluster of a simulated fleet: every version of its BundleDeployment, the newest last, and what becomes of revisions.
@@ -92,8 +93,8 @@ var (
 	testStages = []string{"r1", "r2", "r3"}
 )
 
-func mustWindows(from ...v1alpha1.RolloutWindow) windows {
-	read, err := readWindows("windows", from)
+func mustWindows(from ...v1alpha1.RolloutWindow) windows.List {
+	read, err := windows.Read("windows", from)
 	if err != nil {
 		panic(err)
 	}

@@ -24,7 +24,7 @@ func TestRebuilt(t *testing.T) {
 		"from a Secret":    {reason: "its UID tells nothing", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.ClusterUID = "" }},
 		"of before":        {reason: "it was started by an older version", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.Child.ClusterUID = "" }},
 		"ready since":      {reason: "the new object led to the former cluster", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.Child.LastHealthy = f.ClusterCreated.Add(time.Second) }},
-		"Wait":             {reason: "nobody asked for it", remedy: remedyAbandon, change: func(in *Input, _ *Fact) { in.Abandon = false }},
+		"Wait":             {reason: "the default", remedy: remedyAbandon, change: func(in *Input, _ *Fact) { in.Abandon = false }},
 		"paused":           {reason: "a paused rollout removes nothing", remedy: remedyPaused, change: func(in *Input, _ *Fact) { in.Paused = true }},
 		"not listed":       {reason: "the object may be an old one", remedy: remedyPaused, change: func(in *Input, _ *Fact) { in.Known = false }},
 		"suspended":        {reason: "a person holds it", change: func(_ *Input, f *Fact) { f.Child.Suspended = true }},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
+	"github.com/satchel-dev/satchel/internal/rollout/windows"
 )
 
 // Defaults of the strategy, which are those of the CRD.
@@ -35,7 +36,7 @@ type Strategy struct {
 	unreachableAfter time.Duration
 	unreachable      v1alpha1.UnreachablePolicy
 	onFailure        v1alpha1.RolloutFailureAction
-	windows          windows
+	windows          windows.List
 }
 
 // Wave is a wave of a strategy, checked, with all defaults.
@@ -49,7 +50,7 @@ type Wave struct {
 	maxFailures    amount
 	approval       v1alpha1.WaveApproval
 	soak           time.Duration
-	windows        windows
+	windows        windows.List
 }
 
 // ReadStrategy checks a strategy. The error names every field that is wrong.
@@ -62,7 +63,7 @@ func ReadStrategy(spec *v1alpha1.RolloutStrategy) (*Strategy, error) {
 		onFailure:        cmp.Or(spec.OnFailure, v1alpha1.RolloutPause),
 	}
 	var problem error
-	read.windows, problem = readWindows("spec.strategy.windows", spec.Windows)
+	read.windows, problem = windows.Read("spec.strategy.windows", spec.Windows)
 	problems := []error{problem}
 	for i := range spec.Waves {
 		wave, err := readWave(fmt.Sprintf("spec.strategy.waves[%d]", i), &spec.Waves[i])
@@ -104,7 +105,7 @@ func readWave(field string, spec *v1alpha1.RolloutWave) (Wave, error) {
 	read.maxConcurrency, problems[1] = readAmount(field+".maxConcurrency", spec.MaxConcurrency, defaultMaxConcurrency, 1)
 	read.maxUnavailable, problems[2] = readAmount(field+".maxUnavailable", spec.MaxUnavailable, defaultMaxUnavailable, 1)
 	read.maxFailures, problems[3] = readAmount(field+".maxFailures", spec.MaxFailures, defaultMaxFailures, 0)
-	read.windows, problems[4] = readWindows(field+".windows", spec.Windows)
+	read.windows, problems[4] = windows.Read(field+".windows", spec.Windows)
 	return read, errors.Join(problems...)
 }
 

@@ -111,7 +111,7 @@ func (w Writer) replace(ctx context.Context, child *v1alpha1.BundleDeployment) (
 		case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is looked at again
 			return false, nil
 		case err != nil:
-			return false, fmt.Errorf("deleting bundledeployment %s, whose cluster was rebuilt: %w", client.ObjectKeyFromObject(child), err)
+			return false, fmt.Errorf("deleting bundledeployment %s of a cluster that was rebuilt: %w", client.ObjectKeyFromObject(child), err)
 		}
 		isNew = true
 	}

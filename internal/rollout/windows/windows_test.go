@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+package windows
 
 import (
 	"strings"
@@ -57,12 +57,12 @@ func TestOpening(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			read, err := readWindows("windows", tc.windows)
+			read, err := Read("windows", tc.windows)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := ""
-			if opens := opening(now, read); !opens.IsZero() {
+			if opens := Opening(now, read); !opens.IsZero() {
 				got = opens.UTC().Format(time.RFC3339)
 			}
 			if got != tc.want {
@@ -72,7 +72,7 @@ func TestOpening(t *testing.T) {
 	}
 	now := testStart
 	strategy, wave := mustWindows(allow("0 20 * * *", 4*time.Hour, "")), mustWindows(allow("0 22 * * *", 4*time.Hour, ""))
-	if got := opening(now, strategy, wave); !got.Equal(testStart.Add(10 * time.Hour)) {
+	if got := Opening(now, strategy, wave); !got.Equal(testStart.Add(10 * time.Hour)) {
 		t.Errorf("both have to be open: got %s", got)
 	}
 }
@@ -87,7 +87,7 @@ func TestWindowsAreRefused(t *testing.T) {
 		`windows[0] (a): the schedule "TZ=U 0 0 * * *" is not five fields`:         allow("TZ=U 0 0 * * *", time.Hour, ""),
 		`windows[0] (a): its duration cannot be read`:                              allow("0 0 * * *", 0, ""),
 	} {
-		if _, err := readWindows("windows", []v1alpha1.RolloutWindow{from}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read("windows", []v1alpha1.RolloutWindow{from}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -107,12 +107,12 @@ func FuzzWindow(f *testing.F) {
 		if denies {
 			one.Kind = v1alpha1.WindowDeny
 		}
-		read, err := readWindows("windows", []v1alpha1.RolloutWindow{one})
+		read, err := Read("windows", []v1alpha1.RolloutWindow{one})
 		if err != nil {
 			return
 		}
 		began := time.Now()
-		opens := opening(time.Unix(at, 0), read)
+		opens := Opening(time.Unix(at, 0), read)
 		if took := time.Since(began); took > 100*time.Millisecond { // a busy machine
 			t.Errorf("it took %s", took)
 		}
@@ -125,6 +125,16 @@ func FuzzWindow(f *testing.F) {
 func BenchmarkOpening(b *testing.B) {
 	read := mustWindows(allow("0 22 * * 1-5", 6*time.Hour, "Europe/Amsterdam"), deny("* * * * *", time.Hour, "America/New_York"))
 	for b.Loop() {
-		opening(testStart, read)
+		Opening(testStart, read)
 	}
+}
+
+var testStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func mustWindows(from ...v1alpha1.RolloutWindow) List {
+	read, err := Read("windows", from)
+	if err != nil {
+		panic(err)
+	}
+	return read
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package rollout
+// Package windows says when the windows of a rollout permit to start clusters, by the rules of CronJobs for time zones and schedules.
+package windows
 
 import (
 	"errors"
@@ -24,11 +25,12 @@ type window struct {
 	duration time.Duration
 }
 
-// windows are those of the strategy, or of a wave.
-type windows []window
+// List are the windows of a strategy, or of a wave, checked.
+type List []window
 
-func readWindows(field string, from []v1alpha1.RolloutWindow) (windows, error) {
-	var read windows
+// Read checks windows. The error names each one that is wrong, as an element of a field.
+func Read(field string, from []v1alpha1.RolloutWindow) (List, error) {
+	var read List
 	var problems []error
 	for i := range from {
 		one, err := readWindow(&from[i])
@@ -76,9 +78,9 @@ func (w window) closes(at time.Time) time.Time {
 // mostSteps bounds the search for the next opening: windows that overlap for ever have none.
 const mostSteps = 64
 
-// opening is the first time, from now on, at which all of the lists permit starts: now itself while they do. It is zero
+// Opening is the first time, from now on, at which all of the lists permit starts: now itself while they do. It is zero
 // where there is no such time, or where windows overlap so often that it was not found.
-func opening(now time.Time, lists ...windows) time.Time {
+func Opening(now time.Time, lists ...List) time.Time {
 	at := now
 	for range mostSteps {
 		next := at
@@ -96,7 +98,7 @@ func opening(now time.Time, lists ...windows) time.Time {
 }
 
 // permits is the time itself where the list permits starts then, else a later time from which it may; zero if there is none.
-func (w windows) permits(at time.Time) time.Time {
+func (w List) permits(at time.Time) time.Time {
 	allows, open := false, false
 	var next time.Time
 	for _, one := range w {

@@ -5,6 +5,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,6 +75,24 @@ spec:
 	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "community"}}
 	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: r.registry.Host() + "/" + repository, Insecure: true}}}
 	if err := r.admin.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+
+	// Without them, the plan says which package provides the kind: C50.
+	early := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "early"}}
+	early.Spec.ServiceAccountName = "installer"
+	early.Spec.Catalog = &v1alpha1.CatalogPackage{Package: "portal", Image: &v1alpha1.CatalogImage{Insecure: true}}
+	if err := r.admin.Create(t.Context(), early); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(t, t.Context(), "the provider is named", func(ctx context.Context) (bool, string) {
+		if err := r.admin.Get(ctx, client.ObjectKeyFromObject(early), early); err != nil {
+			return false, err.Error()
+		}
+		said := conditions.GetMessage(early, meta.ReadyCondition)
+		return strings.Contains(said, "install package cache of catalog community, which provides it"), said
+	})
+	if err := r.admin.Delete(t.Context(), early); err != nil {
 		t.Fatal(err)
 	}
 

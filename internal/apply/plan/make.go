@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
@@ -143,7 +144,7 @@ func (in Input) absent(desired []Object) []string {
 func (in Input) missing(desired []Object) []violation.Violation {
 	var violations []violation.Violation
 	for _, kind := range in.Missing {
-		violations = append(violations, kind.violation())
+		violations = append(violations, kind.violation(in.Facts))
 	}
 	brought := map[string]bool{in.CreateNamespace: true, "": true}
 	for _, object := range desired {
@@ -170,13 +171,13 @@ func (in Input) missing(desired []Object) []violation.Violation {
 	return violations
 }
 
-func (m MissingKind) violation() violation.Violation {
+func (m MissingKind) violation(facts requirement.Facts) violation.Violation {
 	kind := schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}
 	violation := violation.Violation{
 		Rule: violation.KindMissing, Object: m.ID,
 		Message: fmt.Sprintf("%s: the cluster does not know kind %s of %s", m.ID, kind.Kind, kind.GroupVersion()),
-		Remedy: fmt.Sprintf("install the CRD that defines %s in group %q first, or name the kind in spec.optionalKinds to leave its objects out until it is served",
-			kind.Kind, kind.Group),
+		Remedy: facts.InstallOffered(kind, fmt.Sprintf("install the CRD that defines %s in group %q first", kind.Kind, kind.Group)) +
+			", or name the kind in spec.optionalKinds to leave its objects out until it is served",
 	}
 	if len(m.Served) > 0 {
 		violation.Remedy = "it is served as " + strings.Join(m.Served, ", ")

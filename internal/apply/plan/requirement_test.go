@@ -135,6 +135,53 @@ func TestRequirementIsNotReportedTwice(t *testing.T) {
 	}
 }
 
+// C50: remedies name the packages of catalogs that provide what is missing, and how to install them.
+func TestC50Offers(t *testing.T) {
+	kind, named := requirement.Need{Kind: etcd}, requirement.Need{Package: "etcd"}
+	offers := map[requirement.Need][]requirement.Offer{
+		kind: {{Package: "etcd-operator", Catalog: "community"}}, named: {{Package: "etcd", Catalog: "community"}, {Package: "etcd", Catalog: "own"}},
+	}
+	several := map[requirement.Need][]requirement.Offer{kind: {{Package: "a", Catalog: "x"}, {Package: "b", Catalog: "x"}, {Package: "c", Catalog: "x"},
+		{Package: "d", Catalog: "x"}, {Package: "e", Catalog: "x"}, {Package: "f", Catalog: "x"}}}
+	const first = "install package etcd-operator of catalog community, which provides it, with a BundleDeployment, and name that in spec.dependsOn " +
+		"(satchel resolve etcd-operator --with-dependencies -o yaml prints the manifest)"
+	for name, tc := range map[string]struct {
+		requires requirement.Requirement
+		offers   map[requirement.Need][]requirement.Offer
+		lacking  []requirement.Need
+		want     string
+	}{
+		"a CRD":         {etcdCRD, offers, []requirement.Need{kind}, first + ", or, where the operator does without"},
+		"a kind":        {anyEtcd, offers, []requirement.Need{kind}, first + ", or, where the operator does without"},
+		"several":       {anyEtcd, several, []requirement.Need{kind}, "one of the packages that provide it (package a of catalog x, package b of catalog x, package c of catalog x, package d of catalog x, package e of catalog x, 1 more) with"},
+		"none is known": {anyEtcd, nil, []requirement.Need{kind}, `install what serves group "db.example.org" in that version, or`},
+		"a package":     {pkg("etcd", ">=1.2.0"), offers, []requirement.Need{named}, "in this namespace (package etcd of catalog community, package etcd of catalog own; satchel resolve etcd --with-dependencies -o yaml prints the manifest), or"},
+		"a compound": {of(requirement.RequireAll, anyEtcd, of(requirement.RequireNone, pkg("other", ""))), offers, []requirement.Need{kind},
+			"(kind Etcd is provided by package etcd-operator of catalog community, satchel resolve etcd-operator --with-dependencies"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := requirement.Facts{Offers: tc.offers}
+			if got := facts.Lacking([]requirement.Requirement{tc.requires, tc.requires}); !slices.Equal(got, tc.lacking) {
+				t.Errorf("it lacks %v, want %v", got, tc.lacking)
+			}
+			if p := requiring(plan.Enforce, facts, tc.requires); len(p.Violations) != 1 || !strings.Contains(p.Violations[0].Remedy, tc.want) {
+				t.Errorf("violations %v, want %q", p.Violations, tc.want)
+			}
+		})
+	}
+	met := requirement.Facts{Kinds: map[schema.GroupVersionKind]bool{etcd: true}, Packages: []requirement.Package{{Name: "other"}}}
+	if got := met.Lacking([]requirement.Requirement{anyEtcd, of(requirement.RequireNone, pkg("other", ""), pkg("absent", ""))}); len(got) > 0 {
+		t.Errorf("nothing is missing, and it lacks %v", got)
+	}
+	in := plan.Input{
+		Owner: owner, Desired: []plan.Object{desired(one, "")}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}, Facts: requirement.Facts{Offers: offers}},
+		Missing: []plan.MissingKind{{ID: inventory.ID{Group: etcd.Group, Kind: etcd.Kind, Namespace: "shop", Name: "store"}, Version: "v1"}},
+	}
+	if p := plan.Make(in); len(p.Violations) != 1 || !strings.HasPrefix(p.Violations[0].Remedy, first+", or name the kind in spec.optionalKinds") {
+		t.Errorf("violations of an object %v", p.Violations)
+	}
+}
+
 // Only the kinds in requirements are looked up, once each, and none when they
 // are off.
 func TestToAsk(t *testing.T) {

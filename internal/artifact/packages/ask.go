@@ -23,11 +23,13 @@ const (
 	mostProblem = 1 << 10
 	// standbyAttempts is how often a request is made while servers that wait to lead answer.
 	standbyAttempts = 6
+	// leanPath is where a catalog serves what resolution reads of a package. The name of the package follows.
+	leanPath = "/api/v1/lean?package="
 )
 
 // ask asks the server, and keeps the answer.
 func (r *Reader) ask(ctx context.Context, c Catalog, name string, was header, kept bool) (Found, error) {
-	address, err := r.admit(c)
+	base, err := r.admit(c)
 	if err != nil {
 		return Found{}, err
 	}
@@ -35,7 +37,7 @@ func (r *Reader) ask(ctx context.Context, c Catalog, name string, was header, ke
 	if kept && was.Digest != "" && was.Problem == "" {
 		validator = `"` + was.Digest + `"`
 	}
-	response, err := r.request(ctx, address+"?package="+url.QueryEscape(name), validator)
+	response, err := r.request(ctx, http.MethodGet, base+leanPath+url.QueryEscape(name), validator)
 	if err != nil {
 		return Found{}, err
 	}
@@ -86,9 +88,9 @@ func digestOf(content []byte) string {
 }
 
 // request asks until the server that leads answers.
-func (r *Reader) request(ctx context.Context, address, validator string) (*http.Response, error) {
+func (r *Reader) request(ctx context.Context, method, address, validator string) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 		if err != nil {
 			return nil, fmt.Errorf("making a request: %w", err)
 		}

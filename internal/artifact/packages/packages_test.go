@@ -9,11 +9,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/artifact/packages"
+	"github.com/satchel-dev/satchel/internal/catalog"
 )
 
 const blobs = `{"schema":"olm.channel","package":"shop","name":"stable","entries":[{"name":"shop.v1.0.0"}]}
@@ -129,6 +131,56 @@ func TestPackagesThatAreNotThere(t *testing.T) {
 	s.lie.Store(true)
 	if _, err := reader.Read(t.Context(), s.catalog("one"), "shop"); err == nil || !strings.Contains(err.Error(), "digest") {
 		t.Errorf("other bytes are accepted: %v", err)
+	}
+}
+
+// C50: which packages provide a kind, and whether a catalog has a package, is asked once a content of the catalog. Nothing is kept of
+// answers that cannot be read.
+func TestC50Lookups(t *testing.T) {
+	var asked atomic.Int64
+	answer := `{"name":"cache"}` + "\n" + `{"name":"store"}` + "\n"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch r.Method + " " + r.URL.String() {
+		case "GET /catalogs/team/community/api/v1/providers?group=example.org&kind=Cache&version=v1":
+			_, _ = w.Write([]byte(answer))
+		case "HEAD /catalogs/team/community/api/v1/lean?package=cache":
+		case "HEAD /catalogs/team/community/api/v1/lean?package=absent":
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := packages.Catalog{Namespace: "team", Name: "community", BaseURL: server.URL + "/catalogs/team/community", Content: "one"}
+	kind := catalog.Kind{Group: "example.org", Version: "v1", Kind: "Cache"}
+	for range 2 {
+		if names, err := reader.Providers(t.Context(), of, kind); err != nil || !slices.Equal(names, []string{"cache", "store"}) {
+			t.Errorf("the kind is provided by %q: %v", names, err)
+		}
+		for name, want := range map[string]bool{"cache": true, "absent": false} {
+			if has, err := reader.Has(t.Context(), of, name); err != nil || has != want {
+				t.Errorf("the catalog has %s: %t, %v", name, has, err)
+			}
+		}
+	}
+	if asked.Load() != 3 {
+		t.Errorf("asked %d times for three answers", asked.Load())
+	}
+	of.Content = "two"
+	for _, bad := range []string{"{}\n", "x", strings.Repeat(`{"name":"cache"}`+"\n", 5000)} {
+		answer = bad
+		if names, err := reader.Providers(t.Context(), of, kind); err == nil {
+			t.Errorf("an answer of %d bytes is read as %d packages", len(bad), len(names))
+		}
+	}
+	of.BaseURL = "http://169.254.169.254/catalogs/team/community"
+	if _, err := reader.Has(t.Context(), of, "cache"); err == nil || !strings.Contains(err.Error(), "--artifact-servers") {
+		t.Errorf("another server is asked: %v", err)
 	}
 }
 

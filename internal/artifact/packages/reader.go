@@ -56,6 +56,8 @@ type Reader struct {
 
 	mu    sync.Mutex
 	known map[string]header // by key, of the answers on disk
+	// lookups are the answers of Providers and Has.
+	lookups map[lookup][]string
 }
 
 // Open prepares a Reader with the answers that are on disk.
@@ -138,5 +140,5 @@ func (r *Reader) admit(c Catalog) (string, error) {
 	if !slices.ContainsFunc(r.servers, func(server string) bool { return server+path == c.BaseURL }) {
 		return "", fmt.Errorf("its address %.200q is not %s on one of the --artifact-servers", c.BaseURL, path)
 	}
-	return c.BaseURL + "/api/v1/lean", nil
+	return c.BaseURL, nil
 }

@@ -55,6 +55,8 @@ type Facts struct {
 	// KubeVersion as the API server returns it: v1.36.3. Empty: the ServiceAccount may not read it.
 	KubeVersion string
 	Packages    []Package
+	// Offers are the packages of catalogs that provide what is lacking, as far as that is known. They only add to remedies.
+	Offers map[Need][]Offer
 }
 
 // Met tells whether the facts satisfy a requirement.

@@ -40,13 +40,13 @@ func (f Facts) Unmet(r Requirement) violation.Violation {
 	case RequireCRD:
 		found.Object = inventory.ID{Group: crds.DefinitionGroup, Kind: crds.DefinitionKind, Name: r.Name}
 		found.Message = fmt.Sprintf("the bundle needs the CustomResourceDefinition %s, and the cluster does not know kind %s of %s", r.Name, r.GVK.Kind, kindGroup(r.GVK))
-		found.Remedy = fmt.Sprintf("install what brings it for group %q, or, where the operator does without, %s", r.GVK.Group, orWarn)
+		found.Remedy = f.InstallOffered(r.GVK, fmt.Sprintf("install what brings it for group %q", r.GVK.Group)) + ", or, where the operator does without, " + orWarn
 	case RequireAPI, RequireGVK:
 		found.Message = fmt.Sprintf("the bundle needs kind %s of %s, which the cluster does not know", r.GVK.Kind, kindGroup(r.GVK))
-		found.Remedy = fmt.Sprintf("install what serves group %q in that version, or, where the operator does without, %s", r.GVK.Group, orWarn)
+		found.Remedy = f.InstallOffered(r.GVK, fmt.Sprintf("install what serves group %q in that version", r.GVK.Group)) + ", or, where the operator does without, " + orWarn
 	case RequirePackage:
 		found.Message = "the bundle needs " + r.text() + f.instead(r.Name)
-		found.Remedy = fmt.Sprintf("install %s with a BundleDeployment in this namespace, or, where it comes from elsewhere, %s", r.text(), orWarn)
+		found.Remedy = fmt.Sprintf("install %s with a BundleDeployment in this namespace%s, or, where it comes from elsewhere, %s", r.text(), f.catalogsWith(r.Name), orWarn)
 	case RequireKubeVersion:
 		found.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the cluster has %s", r.Versions, f.KubeVersion)
 		found.Remedy = "upgrade the cluster, install an older version of the bundle, or " + orWarn
@@ -59,7 +59,7 @@ func (f Facts) Unmet(r Requirement) violation.Violation {
 		if r.Message != "" {
 			found.Message += fmt.Sprintf(" (its author says: %s)", r.Message)
 		}
-		found.Remedy = "install what is missing and remove what is excluded, packages with BundleDeployments in this namespace, or " + orWarn
+		found.Remedy = "install what is missing and remove what is excluded, packages with BundleDeployments in this namespace" + f.offered(r) + ", or " + orWarn
 		if f.KubeVersion == "" && r.asksVersion() {
 			found.Remedy = "as the ServiceAccount may not ask for the cluster's version, " + grantVersion + "; then " + found.Remedy
 		}

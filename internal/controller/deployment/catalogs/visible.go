@@ -18,16 +18,25 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 )
 
-// visible are the BundleCatalogs that a deployment searches, sorted by name: those of its namespace, and of the shared one, unless
-// its own namespace has one of the same name.
+// visible are the BundleCatalogs that a deployment searches, sorted by name.
 func (st *Stage) visible(ctx context.Context, d *v1alpha1.BundleDeployment) ([]v1alpha1.BundleCatalog, error) {
 	selects, err := selection(d.Spec.Catalog)
 	if err != nil {
 		return nil, err
 	}
+	found, err := st.visibleIn(ctx, d.Namespace, selects)
+	if err != nil {
+		return nil, err
+	}
+	return found, missing(d, found)
+}
+
+// visibleIn are the BundleCatalogs that a namespace sees, sorted by name: its own, and those of the shared one, unless it has one of
+// the same name.
+func (st *Stage) visibleIn(ctx context.Context, namespace string, selects func(*v1alpha1.BundleCatalog) bool) ([]v1alpha1.BundleCatalog, error) {
 	var found []v1alpha1.BundleCatalog
 	names := map[string]bool{}
-	for _, namespace := range []string{d.Namespace, st.Shared} {
+	for _, namespace := range []string{namespace, st.Shared} {
 		if namespace == "" {
 			continue
 		}
@@ -48,7 +57,7 @@ func (st *Stage) visible(ctx context.Context, d *v1alpha1.BundleDeployment) ([]v
 		}
 	}
 	slices.SortFunc(found, func(a, b v1alpha1.BundleCatalog) int { return strings.Compare(a.Name, b.Name) })
-	return found, missing(d, found)
+	return found, nil
 }
 
 // selection tells which catalogs spec.catalog searches.
@@ -63,8 +72,10 @@ func selection(of *v1alpha1.CatalogPackage) (func(*v1alpha1.BundleCatalog) bool,
 		}
 		return func(c *v1alpha1.BundleCatalog) bool { return selector.Matches(labels.Set(c.Labels)) }, nil
 	}
-	return func(*v1alpha1.BundleCatalog) bool { return true }, nil
+	return all, nil
 }
+
+func all(*v1alpha1.BundleCatalog) bool { return true }
 
 // missing is the failure of a deployment with catalogs that do not exist.
 func missing(d *v1alpha1.BundleDeployment, found []v1alpha1.BundleCatalog) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
+	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
@@ -33,6 +34,8 @@ type Stage struct {
 	Kinds *waiting.Kinds
 	// Progress remembers the dry runs that passed in earlier turns.
 	Progress *budget.Progress
+	// Offers finds packages of the catalogs that a namespace sees which provide what a plan lacks. What it does not find is left out.
+	Offers func(ctx context.Context, namespace string, needs []requirement.Need) map[requirement.Need][]requirement.Offer
 	// Awaited are the names of the packages that deployments require.
 	Awaited waiting.Names
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -63,6 +64,27 @@ func (st *Stage) packages(ctx context.Context, of *v1alpha1.BundleDeployment, ta
 		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", of.Namespace, err)
 	}
 	return spec.Packages(deployments.Items, of, target), nil
+}
+
+// offers are the packages of catalogs that provide what keeps the plan from being executed. Nothing is looked up for a plan that
+// lacks nothing, for unmet requirements that are only a warning, and while the applied revision is kept.
+func (st *Stage) offers(ctx context.Context, in *Input, observed plan.Input) map[requirement.Need][]requirement.Offer {
+	if in.Keeping || st.Offers == nil {
+		return nil
+	}
+	var needs []requirement.Need
+	for _, missing := range observed.Missing {
+		if len(missing.Served) == 0 { // else the kind is there in another version
+			needs = append(needs, requirement.Need{Kind: missing.GroupKind().WithVersion(missing.Version)})
+		}
+	}
+	if observed.RequirementsPolicy == plan.Enforce {
+		needs = append(needs, observed.Facts.Lacking(observed.Requirements)...)
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	return st.Offers(ctx, in.Object.Namespace, requirement.Distinct(needs))
 }
 
 // namesOf are the names of the required packages.

@@ -31,6 +31,7 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	if err != nil {
 		return pipeline.Stop, err
 	}
+	observed.Facts.Offers = st.offers(ctx, in, observed)
 	made := plan.Make(observed)
 	if err := st.consider(ctx, in, observed, &made); err != nil {
 		return pipeline.Stop, err

@@ -5,6 +5,7 @@ package config
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -112,28 +113,46 @@ func TestArgoHealthOfSources(t *testing.T) {
 	}
 }
 
+// TestArgoHealthOfRollouts is R32.
+func TestArgoHealthOfRollouts(t *testing.T) {
+	script := scripts(t)[v1alpha1.BundleRolloutKind]
+	for name, tc := range rolloutStates() {
+		t.Run(name, func(t *testing.T) {
+			if got, want := assess(t, script, rolloutIn(tc)), (health{tc.argo, tc.message}); got != want {
+				t.Errorf("%+v, want %+v: %s", got, want, tc.reason)
+			}
+		})
+	}
+}
+
 // TestArgoReasonsExist wants the reasons in the script to be those of the API.
 func TestArgoReasonsExist(t *testing.T) {
-	code, err := os.ReadFile("../api/v1alpha1/conditions.go")
-	if err != nil {
-		t.Fatal(err)
+	var code string
+	for _, file := range []string{"conditions.go", "rollout_conditions.go"} {
+		text, err := os.ReadFile("../api/v1alpha1/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code += string(text)
 	}
-	for _, match := range regexp.MustCompile(`reason == ("\w+")`).FindAllStringSubmatch(scripts(t)[v1alpha1.BundleDeploymentKind], -1) {
-		if !strings.Contains(string(code), " = "+match[1]) {
-			t.Errorf("the script knows the reason %s, which no condition has", match[1])
+	for _, kind := range []string{v1alpha1.BundleDeploymentKind, v1alpha1.BundleRolloutKind} {
+		for _, match := range regexp.MustCompile(`reason == ("\w+")`).FindAllStringSubmatch(scripts(t)[kind], -1) {
+			if !strings.Contains(code, " = "+match[1]) {
+				t.Errorf("the script of a %s knows the reason %s, which no condition has", kind, match[1])
+			}
 		}
 	}
 }
 
 // TestArgoScriptsAreForKindsThatExist wants a script for each kind with a status, and no other.
 func TestArgoScriptsAreForKindsThatExist(t *testing.T) {
-	definitions, err := os.ReadDir("crd/bases")
-	if err != nil {
-		t.Fatal(err)
+	definitions, err := filepath.Glob("crd/bases/*.yaml")
+	if err != nil || len(definitions) == 0 {
+		t.Fatal("no CRDs:", err)
 	}
 	found := scripts(t)
-	for _, definition := range definitions {
-		content, err := os.ReadFile("crd/bases/" + definition.Name())
+	for _, definition := range append(definitions, "rollouts/crd/satchel.dev_bundlerollouts.yaml") {
+		content, err := os.ReadFile(definition)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,6 +98,30 @@ func TestFluxHealthOfSources(t *testing.T) {
 	}
 }
 
+// TestFluxHealthOfRollouts is R32: Flux judges a BundleRollout by kstatus, without expressions.
+func TestFluxHealthOfRollouts(t *testing.T) {
+	for name, tc := range rolloutStates() {
+		t.Run(name, func(t *testing.T) {
+			object := rolloutIn(tc)
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := status.Compute(&unstructured.Unstructured{Object: content})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fluxStatus[tc.argo]
+			if object.DeletionTimestamp != nil {
+				want = status.TerminatingStatus
+			}
+			if result.Status != want {
+				t.Errorf("it is %s for Flux, want %s, as it is %s for Argo CD: %s", result.Status, want, tc.argo, tc.reason)
+			}
+		})
+	}
+}
+
 // TestGuideHasTheHealthCheckExprs wants the Kustomization of the guide to have the expressions that are tested here.
 func TestGuideHasTheHealthCheckExprs(t *testing.T) {
 	guide, err := os.ReadFile("../docs/guides/flux.md")

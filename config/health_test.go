@@ -82,6 +82,51 @@ func sourceStates() map[string]state[*v1alpha1.BundleSource] {
 	}
 }
 
+// rolloutStates are the states of a BundleRollout, with the conditions that its controller sets: see TestR32Kstatus there.
+func rolloutStates() map[string]state[*v1alpha1.BundleRollout] {
+	type rollout = v1alpha1.BundleRollout
+	// byPlan stands still by plan before a first revision was complete.
+	byPlan := func(reason, message string) func(*rollout) {
+		return func(r *rollout) {
+			pipeline.SetReady(r, reason, message)
+			pipeline.SetCondition(r, v1alpha1.ReadyCondition, metav1.ConditionFalse, reason, message)
+		}
+	}
+	ready := func(reason, message string) func(*rollout) {
+		return func(r *rollout) { pipeline.SetReady(r, reason, message) }
+	}
+	return map[string]state[*rollout]{
+		"new":               {"the controller has not seen it: a sync wave waits", func(r *rollout) { r.Status.ObservedGeneration = -1 }, progressing, "waits for the controller"},
+		"changed":           {"the status is about an older spec", func(r *rollout) { ready("Succeeded", "complete")(r); r.Status.ObservedGeneration = 2 }, progressing, "waits for the controller"},
+		"updating":          {"clusters are in flight", func(r *rollout) { pipeline.SetProgressing(r, v1alpha1.ReasonUpdating, "1/3") }, progressing, "1/3"},
+		"source not ready":  {"an upstream that is away comes back", func(r *rollout) { pipeline.SetRetrying(r, v1alpha1.ReasonSourceNotReady, "503") }, progressing, "is tried again: 503"},
+		"soaking, first":    {"nothing is complete yet", byPlan(v1alpha1.ReasonSoaking, "soaks"), progressing, "soaks"},
+		"soaking":           {"what runs is ready: a wait would last for hours", ready(v1alpha1.ReasonSoaking, "soaks"), healthy, "soaks"},
+		"approval, first":   {"a user has to approve", byPlan(v1alpha1.ReasonApprovalPending, "waits"), suspended, "waits"},
+		"approval":          {"what runs is ready", ready(v1alpha1.ReasonApprovalPending, "waits"), healthy, "waits"},
+		"paused, first":     {"a user has to resume it", byPlan(v1alpha1.ReasonPaused, "paused"), suspended, "paused"},
+		"paused":            {"what runs is ready", ready(v1alpha1.ReasonPaused, "paused"), healthy, "paused"},
+		"held, first":       {"a user has to act on a cluster", byPlan(v1alpha1.ReasonHeld, "held"), suspended, "held"},
+		"window, first":     {"it opens by itself", byPlan(v1alpha1.ReasonOutsideWindow, "until 22:00"), progressing, "until 22:00"},
+		"window":            {"what runs is ready", ready(v1alpha1.ReasonOutsideWindow, "until 22:00"), healthy, "until 22:00"},
+		"failed":            {"too many clusters failed", func(r *rollout) { pipeline.SetStalled(r, v1alpha1.ReasonMaxFailuresExceeded, "2 failed") }, degraded, "2 failed"},
+		"denied":            {"a user has denied it", func(r *rollout) { pipeline.SetStalled(r, v1alpha1.ReasonApprovalDenied, "denied") }, degraded, "denied"},
+		"rolling back":      {"clusters are in flight", func(r *rollout) { pipeline.SetProgressing(r, v1alpha1.ReasonRollingBack, "back") }, progressing, "back"},
+		"rolled back":       {"another revision is needed", func(r *rollout) { pipeline.SetStalled(r, v1alpha1.ReasonRevisionRejected, "rejected") }, degraded, "rejected"},
+		"complete":          {"all is well", ready("Succeeded", "complete"), healthy, "complete"},
+		"being deleted":     {"BundleDeployments are being deleted", func(r *rollout) { removing(r); pipeline.SetProgressing(r, "Removing", "2 left") }, progressing, "2 left"},
+		"deletion, blocked": {"it is tried again", func(r *rollout) { removing(r); pipeline.SetRetrying(r, "RemovalFailed", "forbidden") }, progressing, "forbidden"},
+	}
+}
+
+// rolloutIn is a BundleRollout in a state.
+func rolloutIn(s state[*v1alpha1.BundleRollout]) *v1alpha1.BundleRollout {
+	r := &v1alpha1.BundleRollout{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleRolloutKind}}
+	r.Name, r.Generation, r.Status.ObservedGeneration = "app", observed, observed
+	s.change(r)
+	return r
+}
+
 const observed = 3 // the generation that the status of a state is about
 
 // deploymentIn is a BundleDeployment in a state.
@@ -100,9 +145,8 @@ func sourceIn(s state[*v1alpha1.BundleSource]) *v1alpha1.BundleSource {
 	return source
 }
 
-func removing(d *v1alpha1.BundleDeployment) {
-	now := metav1.Now()
-	d.DeletionTimestamp = &now
+func removing(object metav1.Object) {
+	object.SetDeletionTimestamp(new(metav1.Now()))
 }
 
 // approving adds the condition of a deployment that waits for an approval.

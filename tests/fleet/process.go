@@ -26,6 +26,8 @@ type Process struct {
 	Log  string
 	// Metrics is the address on loopback on which it serves metrics.
 	Metrics string
+	path    string
+	args    []string
 	command *exec.Cmd
 	log     *os.File
 }
@@ -50,16 +52,31 @@ func startProcess(ctx context.Context, admin *rest.Config, dir, bin, name string
 	if p.Metrics, err = freeAddress(ctx); err != nil {
 		return nil, err
 	}
-	all := append([]string{"--kubeconfig", kubeconfig, "--namespace", installation.Namespace, "--metrics-addr", p.Metrics, "--health-addr", "0"}, args...)
-	p.command = exec.CommandContext(ctx, filepath.Join(bin, name), all...)
+	p.path = filepath.Join(bin, name)
+	p.args = append([]string{"--kubeconfig", kubeconfig, "--namespace", installation.Namespace, "--metrics-addr", p.Metrics, "--health-addr", "0"}, args...)
+	return p, p.run(ctx)
+}
+
+// run starts the program.
+func (p *Process) run(ctx context.Context) error {
+	p.command = exec.CommandContext(ctx, p.path, p.args...)
 	p.command.Stdout, p.command.Stderr = p.log, p.log
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
 	p.command.WaitDelay = patience
 	if err := p.command.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
+		return fmt.Errorf("starting %s: %w", p.Name, err)
 	}
-	return p, nil
+	return nil
+}
+
+// Kill ends it by SIGKILL, and starts it again.
+func (p *Process) Kill(ctx context.Context) error {
+	if err := p.command.Process.Kill(); err != nil {
+		return fmt.Errorf("killing %s: %w", p.Name, err)
+	}
+	_ = p.command.Wait() // it was killed
+	return p.run(ctx)
 }
 
 func writeKubeconfig(path string, config *rest.Config) error {

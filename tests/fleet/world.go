@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type Options struct {
 	Dir, Bin string
 	// Without leaves out a controller; "": all three run.
 	Without string
+	// Args are further flags of each controller.
+	Args []string
 	// Progress is told how the control plane starts; nil: nothing is told.
 	Progress io.Writer
 }
@@ -171,7 +174,7 @@ func (w *World) startControllers(ctx context.Context, admin *rest.Config, o Opti
 		if one.name == o.Without {
 			continue
 		}
-		p, err := startProcess(ctx, admin, o.Dir, o.Bin, one.name, one.args...)
+		p, err := startProcess(ctx, admin, o.Dir, o.Bin, one.name, slices.Concat(one.args, o.Args)...)
 		if err != nil {
 			return err
 		}

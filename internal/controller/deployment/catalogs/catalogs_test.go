@@ -158,6 +158,16 @@ func TestEscalations(t *testing.T) {
 		"a major version":      {installed: "1.0.0", catalog: "community", want: []string{"the major version changes from 1 to 2"}},
 		"another catalog":      {installed: "1.0.0", catalog: "other", want: []string{"the catalog changes from team/community to team/other", "the major version changes from 1 to 2"}},
 		"nothing moves":        {installed: "3.0.0", catalog: "community"},
+		"C46: another image of the installed bundle": {installed: "3.0.0", catalog: "community", change: func(d *v1alpha1.BundleDeployment) {
+			d.Status.Catalog.Installed.Image = "example.org/shop" + digest
+			d.Status.Catalog.Resolved = &v1alpha1.ResolvedBundle{
+				Bundle: "shop.v3.0.0", Reference: "example.org/shop:3.0.0", Image: "example.org/shop@sha256:" + strings.Repeat("f", 64),
+			}
+		}, want: []string{"the image of bundle shop.v3.0.0 changes, and its version does not"}},
+		"C46: a mirror of the installed bundle": {installed: "3.0.0", catalog: "community", change: func(d *v1alpha1.BundleDeployment) {
+			d.Status.Catalog.Installed.Image = "mirror.example.org/shop" + digest
+			d.Status.Catalog.Resolved = &v1alpha1.ResolvedBundle{Bundle: "shop.v3.0.0", Reference: "example.org/shop:3.0.0", Image: "example.org/shop" + digest}
+		}},
 		"a deprecated installation": {catalog: "community", change: func(d *v1alpha1.BundleDeployment) {
 			d.Status.Catalog.Deprecations = []v1alpha1.CatalogDeprecation{{Scope: "Package"}}
 		}, want: []string{"the catalog calls package deprecated"}},

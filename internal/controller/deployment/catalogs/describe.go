@@ -54,6 +54,9 @@ func (in *Input) escalations(from *v1alpha1.InstalledBundle, to *v1alpha1.Resolv
 	if err == nil && failed == nil && before.Major != after.Major {
 		found = append(found, fmt.Sprintf("the major version changes from %d to %d", before.Major, after.Major))
 	}
+	if from.Bundle == to.Bundle && !sameDigest(from.Image, to.Image) {
+		found = append(found, fmt.Sprintf("the image of bundle %s changes, and its version does not", to.Bundle))
+	}
 	if in.Object.Spec.Catalog.UpgradePolicy == v1alpha1.UpgradeSelfCertified {
 		found = append(found, "upgradePolicy SelfCertified does not follow the upgrade edges of the catalog")
 	}
@@ -63,4 +66,11 @@ func (in *Input) escalations(from *v1alpha1.InstalledBundle, to *v1alpha1.Resolv
 // deprecated names what is deprecated.
 func deprecated(d v1alpha1.CatalogDeprecation) string {
 	return strings.TrimSpace(strings.ToLower(d.Scope) + " " + d.Name)
+}
+
+// sameDigest tells whether two images have the same digest, or one of them is not known. A mirror has the same one.
+func sameDigest(a, b string) bool {
+	_, first, known := strings.Cut(a, "@")
+	_, second, found := strings.Cut(b, "@")
+	return !known || !found || first == second
 }

@@ -21,6 +21,9 @@ func (st *Stage) pin(ctx context.Context, in *Input) error {
 			return err
 		}
 		resolved.Image = digestFound(source, resolved.Reference)
+		if was := in.Before.Status.Catalog; resolved.Image == "" && (was == nil || was.Resolved == nil) {
+			resolved.Image = in.digestKept(source, resolved)
+		}
 	}
 	in.Resolved.Catalog.Pinned = resolved.Image != ""
 	in.Resolved.Catalog.Source = effective.CatalogBundleSource(in.Object.Spec.Catalog.Image, cmp.Or(resolved.Image, resolved.Reference))
@@ -36,6 +39,20 @@ func digestFound(source *v1alpha1.BundleSource, reference string) string {
 	}
 	if digest := source.Status.Resolved[0].Digest; digest != "" {
 		return repositoryOf(reference) + "@" + digest
+	}
+	return ""
+}
+
+// digestKept is the image of the source if that is of the resolved bundle; "" if it is not. It is of use when the status was lost:
+// what the tag points at now is no upgrade.
+func (in *Input) digestKept(source *v1alpha1.BundleSource, resolved *v1alpha1.ResolvedBundle) string {
+	if source == nil || len(source.Spec.Sources) != 1 || source.Spec.Sources[0].Image == nil ||
+		source.Annotations[v1alpha1.CatalogPackageAnnotation] != in.Object.Spec.Catalog.Package ||
+		source.Annotations[v1alpha1.CatalogBundleAnnotation] != resolved.Bundle {
+		return ""
+	}
+	if kept := pinned(source.Spec.Sources[0].Image.Ref); repositoryOf(kept) == repositoryOf(resolved.Reference) {
+		return kept
 	}
 	return ""
 }

@@ -24,6 +24,6 @@ func main() {
 	flags := pflag.NewFlagSet(rollout.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)
 	os.Exit(manager.Main(rollout.FieldManager, &process, flags, os.Args[1:], func(_ context.Context, mgr ctrl.Manager) error {
-		return options.Setup(mgr, process.Concurrent)
+		return options.Setup(mgr, process.Concurrent, process.Shard)
 	}))
 }

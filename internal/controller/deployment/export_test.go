@@ -9,7 +9,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/approvals"
 )
 
 // Steps are the names of the steps of a reconcile, in order, each with the condition that reports its failure.
@@ -39,8 +39,10 @@ func (r *Reconciler) CloseWatches() {
 }
 
 // Collector deletes the BundleApprovals of this reconciler's deployments that ended before the retention.
-func (r *Reconciler) Collector(retention time.Duration) *approval.Collector {
-	return &approval.Collector{Approvals: r.Approvals(), Shard: r.Shard, Retention: retention, Now: r.Now}
+func (r *Reconciler) Collector(retention time.Duration) *approvals.Collector {
+	collector := r.Approvals().Collector(r.Shard)
+	collector.Retention, collector.Now = retention, r.Now
+	return collector
 }
 
 // WaitForConversions has each reconcile wait until the conversion that it starts has ended.

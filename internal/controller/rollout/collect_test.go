@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/approvals"
 	"github.com/satchel-dev/satchel/internal/controller/rollout"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
 // TestApprovalsAreCollected deletes BundleApprovals of rollouts that have ended, and none that the rollout or a Git tool may still need.
@@ -58,7 +60,16 @@ func TestApprovalsAreCollected(t *testing.T) {
 	put("of-no-rollout", other, command, true, 0, false, "gone")
 	put("pending", pending.Status.Waves[0].Plan, git, false, past, false, name)
 	live := &countingReader{Reader: r.client}
-	collector := approval.Collector{Client: r.client, Live: live, Manager: rollout.FieldManager, Retention: 24 * time.Hour}
+	part, err := shard.Parse("part=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	collectorOf := func(part shard.Shard) *approvals.Collector {
+		collector := approval.Marker{Client: r.client, Live: live, Manager: rollout.FieldManager}.Collector(part)
+		collector.Retention = 24 * time.Hour
+		return collector
+	}
+	collector := collectorOf(shard.Shard{})
 	collect := func(after time.Duration, want ...string) {
 		t.Helper()
 		collector.Now = func() time.Time { return time.Now().Add(after) }
@@ -70,6 +81,10 @@ func TestApprovalsAreCollected(t *testing.T) {
 		}
 	}
 	collect(23*time.Hour, "denial", "denial-expired", "expired", "of-no-rollout", "pending", "used", "used-from-git", "used-from-git-expired", "valid")
+	all := collector // the rollout is of another shard: only what is about no rollout ends
+	collector = collectorOf(part)
+	collect(24*time.Hour+time.Minute, "denial", "denial-expired", "expired", "pending", "used", "used-from-git", "used-from-git-expired", "valid")
+	collector = all
 	collect(24*time.Hour+time.Minute, "denial", "pending", "used-from-git", "valid")
 	before := live.gets
 	collect(24*time.Hour+2*time.Minute, "denial", "pending", "used-from-git", "valid")

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/figures"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/trigger"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
 // FieldManager owns the BundleDeployments, revisions and statuses that this controller writes.
@@ -46,6 +46,8 @@ type Deps struct {
 	Figures *figures.Figures
 	// Clusters lists the clusters.
 	Clusters fleet.Lister
+	// Shard selects the rollouts that this process reconciles.
+	Shard shard.Shard
 	// DecisionPause is the least time between two decisions about a rollout; a second if 0.
 	DecisionPause time.Duration
 	// ClustersPause is how often clusters are listed when nothing else happens; a minute if 0.
@@ -89,7 +91,7 @@ func NewReconciler(deps Deps) *Reconciler {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, pipeline.StatusLost())
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.BundleRollout{}, builder.WithPredicates(changed)).
+		For(&v1alpha1.BundleRollout{}, builder.WithPredicates(r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(trigger.Sources{Client: r.Client}.Users), builder.WithPredicates(trigger.SourceChanged())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(trigger.Owner)).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(approval.Wake)).
@@ -102,9 +104,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	r.once.Do(func() { r.began = r.Now() })
 	object, err := pipeline.ReadCurrent[v1alpha1.BundleRollout](ctx, &r.backoff, r.Client, r.APIReader, request.NamespacedName)
-	if err != nil {
+	if err != nil || !r.Shard.Owns(object) { // another instance reconciles it
 		r.turns.Drop(request.NamespacedName)
-		if !apierrors.IsNotFound(err) {
+		if client.IgnoreNotFound(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("reading bundlerollout %s: %w", request, err)
 		}
 		r.forget(request.NamespacedName)

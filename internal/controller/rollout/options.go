@@ -5,17 +5,18 @@ package rollout
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/approvals"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/figures"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 )
 
 // Options are the flags of the rollout controller's process.
@@ -23,27 +24,24 @@ type Options struct {
 	// MaxClusters is how many clusters a rollout may have.
 	MaxClusters int
 	// ApprovalRetention is how long BundleApprovals of rollouts are kept after they have ended; 0 for ever.
-	ApprovalRetention time.Duration
+	ApprovalRetention approvals.Retention
 }
 
 // BindFlags adds the flags to a set.
 func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxClusters, "max-clusters", 5000, "How many clusters one BundleRollout may have.")
-	fs.DurationVar(&o.ApprovalRetention, "approval-retention", approval.DefaultRetention,
-		"How long a BundleApproval of a rollout is kept after it was used or has expired. Then it is deleted, if it has an expirationTime that is past, or satchel rollout approve created it. 0 for ever.")
+	o.ApprovalRetention.BindFlags(fs, approval.RetentionUsage)
 }
 
-// Setup adds the controller to a manager, running the given number of reconciles at once.
-func (o *Options) Setup(mgr ctrl.Manager, concurrent int) error {
+// Setup adds the controller to a manager, for the rollouts of a shard, running the given number of reconciles at once.
+func (o *Options) Setup(mgr ctrl.Manager, concurrent int, part shard.Shard) error {
 	if o.MaxClusters < 1 {
 		return fmt.Errorf("--max-clusters is %d: it has to be at least 1", o.MaxClusters)
 	}
-	if o.ApprovalRetention < 0 {
-		return fmt.Errorf("--approval-retention is %s: it has to be at least 0", o.ApprovalRetention)
-	}
-	deps, err := o.deps(mgr)
-	if err == nil && o.ApprovalRetention > 0 {
-		err = mgr.Add(&approval.Collector{Client: deps.Client, Live: deps.APIReader, Manager: FieldManager, Retention: o.ApprovalRetention, Now: time.Now})
+	deps, err := o.deps(mgr, part)
+	if err == nil {
+		marker := approval.Marker{Client: deps.Client, Live: deps.APIReader, Manager: FieldManager}
+		err = o.ApprovalRetention.Collect(mgr, marker.Collector(part))
 	}
 	if err != nil {
 		return err
@@ -51,7 +49,7 @@ func (o *Options) Setup(mgr ctrl.Manager, concurrent int) error {
 	return NewReconciler(deps).SetupWithManager(mgr, concurrent)
 }
 
-func (o *Options) deps(mgr ctrl.Manager) (Deps, error) {
+func (o *Options) deps(mgr ctrl.Manager, part shard.Shard) (Deps, error) {
 	tenants, err := tenant.NewPool(mgr.GetConfig(), tenant.Options{})
 	if err != nil {
 		return Deps{}, fmt.Errorf("preparing clients: %w", err)
@@ -59,7 +57,7 @@ func (o *Options) deps(mgr ctrl.Manager) (Deps, error) {
 	measures, err := pipeline.NewMetrics(metrics.Registry)
 	counts, failed := figures.New(metrics.Registry)
 	running := pipeline.NewRunning()
-	if err := errors.Join(err, failed, running.Register(metrics.Registry), metrics.Registry.Register(figures.Census{Reader: mgr.GetCache(), Leads: mgr.Elected()})); err != nil {
+	if err := errors.Join(err, failed, running.Register(metrics.Registry), metrics.Registry.Register(figures.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()})); err != nil {
 		return Deps{}, fmt.Errorf("registering metrics: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("reconciles", running.Check); err != nil {
@@ -67,6 +65,6 @@ func (o *Options) deps(mgr ctrl.Manager) (Deps, error) {
 	}
 	return Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
-		Metrics: measures, Running: running, Figures: counts, Clusters: fleet.Lister{Tenants: tenants, Most: o.MaxClusters},
+		Shard: part, Metrics: measures, Running: running, Figures: counts, Clusters: fleet.Lister{Tenants: tenants, Most: o.MaxClusters},
 	}, nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/rollout"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
+	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
@@ -90,6 +91,7 @@ type rig struct {
 	// client is that of the controller; tests may break it.
 	client client.Client
 	events recorder
+	shard  shard.Shard
 
 	// bad are clusters on which a version fails.
 	bad map[string]bool
@@ -152,7 +154,7 @@ func (r *rig) restart() {
 	}
 	r.reconciler = rollout.NewReconciler(rollout.Deps{
 		Client: r.client, APIReader: r.client, Events: &r.events, Clusters: fleet.Lister{Tenants: tenants, Most: 100},
-		Now: func() time.Time { return r.now },
+		Shard: r.shard, Now: func() time.Time { return r.now },
 	})
 }
 

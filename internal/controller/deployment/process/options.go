@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/satchel-dev/satchel/internal/controller/approvals"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/abandon"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
@@ -48,7 +49,7 @@ type Options struct {
 	// AbandonAfter is how long a removal may fail without its ServiceAccount before it is abandoned; 0 for ever.
 	AbandonAfter time.Duration
 	// Approvals says how long BundleApprovals are kept.
-	Approvals approval.Retention
+	Approvals approvals.Retention
 	// Remote limits the work on other clusters.
 	Remote clusters.Limits
 	// WatchLimit is how many watches of tenants' objects are open at once.
@@ -86,7 +87,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 		"How long one turn of a deployment with spec.kubeConfig may take. Then its worker is released, and the next turn continues; three turns in a row without a confirmed request of the other cluster are a failure.")
 	fs.DurationVar(&o.AbandonAfter, "abandon-after", abandon.Default,
 		"How long a removal may fail because its ServiceAccount is gone, or, while its namespace is being deleted, because another cluster does not answer. Then what is left is annotated as orphaned where that is possible, and listed in an event and in the log. 0 for ever.")
-	o.Approvals.BindFlags(fs)
+	o.Approvals.BindFlags(fs, approval.RetentionUsage)
 	o.Remote.BindFlags(fs)
 	fs.IntVar(&o.WatchLimit, "watch-limit", 2000,
 		"How many watches of the objects of deployments are open at once, at most a quarter of them for one ServiceAccount, and three quarters for all other clusters; all other objects are compared at the interval. 0 for none.")

@@ -74,7 +74,7 @@ func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	reconciler := deployment.NewReconciler(deps)
-	if err := o.Approvals.Collect(mgr, reconciler.Approvals(), part); err != nil {
+	if err := o.Approvals.Collect(mgr, reconciler.Approvals().Collector(part)); err != nil {
 		return nil, err
 	}
 	return reconciler, errors.Join(

@@ -58,6 +58,8 @@ var (
 type Census struct {
 	// Reader reads the rollouts, from a cache.
 	Reader client.Reader
+	// Shard selects the rollouts of this process; all if nil.
+	Shard client.ListOption
 	// Leads is closed when this process is the leader; others show nothing.
 	Leads <-chan struct{}
 }
@@ -78,7 +80,11 @@ func (c Census) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	var all v1alpha1.BundleRolloutList
-	if err := c.Reader.List(context.Background(), &all, client.UnsafeDisableDeepCopy); err != nil {
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if c.Shard != nil {
+		options = append(options, c.Shard)
+	}
+	if err := c.Reader.List(context.Background(), &all, options...); err != nil {
 		ctrl.Log.Info("cannot count rollouts for the metrics", "error", err.Error())
 		return
 	}

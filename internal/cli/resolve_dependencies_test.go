@@ -23,7 +23,16 @@ func platformFiles(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(writeFiles(t, map[string]string{"platform/catalog.yaml": string(platform)}))
+	t.Chdir(writeFiles(t, map[string]string{"platform/catalog.yaml": string(platform), "web.yaml": `apiVersion: satchel.dev/v1alpha1
+kind: BundleDeployment
+metadata: {name: web, namespace: demo}
+spec:
+  serviceAccountName: web-installer
+  interval: 5m
+  dependsOn: [{name: network}, {name: cache}]
+  approval: {mode: Manual}
+  catalog: {package: portal, version: ">=1", channels: [stable], lock: {bundle: portal.v1.0.0, image: "registry.example.org/portal@sha256:` + strings.Repeat("1", 64) + `"}}
+`}))
 	return before
 }
 
@@ -42,6 +51,10 @@ func TestResolveWithDependencies(t *testing.T) {
 		{"portal", platform, "--write", "x.yaml"},
 		{"portal", platform, "--service-account", "x"},
 		{"-f", "x.yaml", platform},
+		{"-f", "web.yaml", platform},
+		{"-f", "web.yaml", platform, "-o", "yaml"},
+		{"-f", "web.yaml", platform, "-o", "yaml", "--service-account", "other"},
+		{"-f", "web.yaml", platform, "--version", "1.x"},
 	} {
 		got := satchel(t, append([]string{"resolve", "--with-dependencies"}, line...)...)
 		fmt.Fprintf(&text, "# resolve --with-dependencies %s\n%s\n", strings.Join(line, " "), got)
@@ -73,6 +86,22 @@ func TestResolveWithDependenciesOfCluster(t *testing.T) {
 	}
 	if strings.Contains(served.out, "package: database") {
 		t.Errorf("what is installed is installed again: %s", served)
+	}
+	// A BundleDeployment of the package itself is no dependency of its own.
+	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+		d.Name = "web"
+		d.Spec.Source, d.Spec.SourceRef = nil, nil
+		d.Spec.Catalog = &v1alpha1.CatalogPackage{Package: "portal"}
+		d.Status.Package = &v1alpha1.PackageStatus{Name: "portal", Version: "1.0.0"}
+		d.Status.Catalog = &v1alpha1.CatalogPackageStatus{
+			Installed: &v1alpha1.InstalledBundle{Bundle: "portal.v1.0.0", Version: "1.0.0"}, Resolved: &v1alpha1.ResolvedBundle{Bundle: "portal.v1.0.0"},
+		}
+	}))
+	served = c.satchel("resolve", "deployment/web", "--with-dependencies", "-o", "yaml")
+	for _, want := range []string{"name: web\n", "- name: store\n", "- name: cache\n", "version: 2.0.0\n"} {
+		if !strings.Contains(served.out, want) || served.code != 1 {
+			t.Errorf("%q is missing for the deployment: %s", want, served)
+		}
 	}
 	got := c.satchel("resolve", "portal", "--with-dependencies", "--version", "1.x")
 	if got.code != 2 || !strings.Contains(got.err, "upgrade the BundleDeployment store first") {

@@ -26,6 +26,7 @@ type options struct {
 	write         string
 	dependencies  bool
 	account       string
+	accountGiven  bool
 	output        printer.Output
 }
 
@@ -60,7 +61,9 @@ the same image digest in several catalogs is not ambiguous, other than in OLM v1
 olm.gvk.required, olm.constraint), and what those require, up to 50 packages. The bundles are listed in the order of
 their installation. With catalogs of the cluster, a kind that it serves and a package that a BundleDeployment of the
 namespace has installed need no further bundle. -o yaml prints BundleDeployments for a review, each with dependsOn and
-one exact version; nothing is installed.
+one exact version; nothing is installed. With -f and deployment/NAME, that BundleDeployment is printed with its spec and
+the defaults of the CRD, without its lock, and the further ones have its ServiceAccount, unless --service-account names
+another one.
 
 ` + exitCodes
 
@@ -91,6 +94,9 @@ satchel resolve -f deploy/argocd.yaml --catalog community=./catalog
 # The package with everything that it requires, as manifests
 satchel resolve argocd-operator --with-dependencies --catalog community=./catalog -o yaml
 
+# What else does a BundleDeployment in Git need?
+satchel resolve -f deploy/argocd.yaml --with-dependencies --catalog community=./catalog -o yaml
+
 # Upgrade the lock of a BundleDeployment in Git
 satchel resolve -f deploy/argocd.yaml --write deploy/argocd.yaml --catalog community=./catalog
 
@@ -100,29 +106,32 @@ satchel resolve deployment/argocd-operator -n demo
 # As JSON, from a catalog of your own before a public one
 satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --catalog community=./catalog`),
 		ValidArgsFunction: complete(a),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			read, err := o.reader(cmd, args)
-			if err != nil {
-				return err
-			}
-			if err := o.checkDependencies(cmd); err != nil {
-				return err
-			}
-			if err := o.catalogs.Parse(cmd); err != nil {
-				return err
-			}
-			asked, err := read(cmd.Context(), a)
-			if err != nil {
-				return err
-			}
-			if o.dependencies {
-				return o.resolveAll(cmd.Context(), a, asked)
-			}
-			return o.resolve(cmd.Context(), a, asked)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(a, cmd, args) },
 	}
 	o.flags(a, cmd)
 	return cmd
+}
+
+// run checks the arguments and flags, reads the question, and answers it.
+func (o *options) run(a *kit.App, cmd *cobra.Command, args []string) error {
+	read, err := o.reader(cmd, args)
+	if err != nil {
+		return err
+	}
+	if err := o.checkDependencies(cmd); err != nil {
+		return err
+	}
+	if err := o.catalogs.Parse(cmd); err != nil {
+		return err
+	}
+	asked, err := read(cmd.Context(), a)
+	if err != nil {
+		return err
+	}
+	if o.dependencies {
+		return o.resolveAll(cmd.Context(), a, asked)
+	}
+	return o.resolve(cmd.Context(), a, asked)
 }
 
 func (o *options) flags(a *kit.App, cmd *cobra.Command) {

@@ -50,7 +50,7 @@ func (o *options) reader(cmd *cobra.Command, args []string) (readFunc, error) {
 			return o.ofPackage(args[0], installed), nil
 		}, nil
 	}
-	for _, flag := range []string{"version", "channel", "upgrade-policy", "downgrade", "with-dependencies"} {
+	for _, flag := range []string{"version", "channel", "upgrade-policy", "downgrade"} {
 		if cmd.Flag(flag).Changed {
 			return nil, kit.UsageError(cmd, "--%s is about a package of the command line, not about a BundleDeployment with its spec.catalog", flag)
 		}

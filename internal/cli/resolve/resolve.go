@@ -57,17 +57,20 @@ func (o *options) resolve(ctx context.Context, a *kit.App, asked *question) erro
 
 // load reads the package from the catalogs.
 func (o *options) load(ctx context.Context, a *kit.App, asked *question) (loaded catalogs.Loaded, err error) {
-	var set *catalogs.Set
-	if asked.deployment == nil {
-		set, err = o.catalogs.Open(ctx, a)
-	} else {
-		set, err = o.catalogs.OpenFor(ctx, a, asked.deployment)
-	}
+	set, err := o.open(ctx, a, asked)
 	defer func() { err = errors.Join(err, set.Close()) }()
 	if err != nil {
 		return loaded, err
 	}
 	return set.Load(ctx, asked.query.Package)
+}
+
+// open opens the catalogs of the flags, or those that the BundleDeployment searches. The caller closes the set, also with an error.
+func (o *options) open(ctx context.Context, a *kit.App, asked *question) (*catalogs.Set, error) {
+	if asked.deployment == nil {
+		return o.catalogs.Open(ctx, a)
+	}
+	return o.catalogs.OpenFor(ctx, a, asked.deployment)
 }
 
 // print shows the answer.

@@ -252,6 +252,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.forget(request.NamespacedName) // another instance reconciles it
 	}
 	r.flux.Want(object)
+	stored, held := r.restoreHeld(object)
 	if pause := r.demandPause(object); pause > 0 {
 		r.localTurns.Drop(request.NamespacedName) // a promised turn is for others meanwhile
 		r.remoteTurns.Drop(request.NamespacedName)
@@ -265,7 +266,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer r.Running.Begin(request.NamespacedName, LongestReconcile)()
 	defer r.Metrics.Reconciled(v1alpha1.BundleDeploymentKind, request.NamespacedName, time.Now())
 	defer r.took(object, r.Now())
-	s := r.newState(object)
+	s := r.newState(object, stored)
+	s.held = held
 	defer s.close()
 	if !object.DeletionTimestamp.IsZero() || object.Spec.Suspend {
 		r.renderer.Abandon(request.NamespacedName)
@@ -330,9 +332,11 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	if !pending && !s.keepsTold() {
 		settle.Update(settling, err)
 	}
-	deferred, failed := s.listed.StoreDeferred(&s.Subject)
-	if failed == nil {
-		failed = s.Write(ctx, r.writer)
+	s.settled.Announced = settle.Announcement(settling, s.held)
+	s.note.Held = nil
+	deferred, failed := time.Duration(0), error(nil)
+	if s.settled.Held = r.hold(s, err); !s.settled.Held {
+		deferred, failed = s.store(ctx, r.writer)
 	}
 	if failed != nil {
 		r.memory.Forget(s.Key()) // or an inventory that was not stored would be trusted
@@ -354,12 +358,21 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: pause}, nil
 }
 
+// store writes the status. A deferred inventory that need not be written yet is due after the returned pause.
+func (s *state) store(ctx context.Context, writer pipeline.StatusWriter) (deferred time.Duration, err error) {
+	if deferred, err = s.listed.StoreDeferred(&s.Subject); err != nil {
+		return deferred, err
+	}
+	return deferred, s.Write(ctx, writer)
+}
+
 // writeTimeout bounds writing a status after the work has ended or timed out.
 const writeTimeout = 15 * time.Second
 
-func (r *Reconciler) newState(object *v1alpha1.BundleDeployment) *state {
+// newState begins a reconcile of a deployment, which the API server has as stored.
+func (r *Reconciler) newState(object, stored *v1alpha1.BundleDeployment) *state {
 	s := &state{Subject: stage.Subject{
-		Object: object, Before: object.DeepCopy(), Stored: object.DeepCopy(), Now: r.Now(), Room: r.InventoryLimit,
+		Object: object, Before: object.DeepCopy(), Stored: stored, Now: r.Now(), Room: r.InventoryLimit,
 		Owner:    inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)), Kept: r.inventories.Of(string(object.UID)),
 	}}

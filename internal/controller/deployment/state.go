@@ -15,6 +15,7 @@ type state struct {
 	stage.Subject
 	listed stage.Listing
 	note   stage.Note
+	held   *stage.HeldStatus // the status that the deployment had in memory only; nil for none
 
 	resolved  stage.Resolved
 	rendered  stage.Rendered

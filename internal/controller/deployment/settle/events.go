@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/spec/revision"
@@ -64,17 +65,25 @@ func (st *Stage) emitApplied(in *Input) {
 	if in.Delivered.Applied == nil {
 		return
 	}
-	created, updated := in.Delivered.Applied.Count(apply.Created), in.Delivered.Applied.Count(apply.Updated)
 	st.emitAdopted(in)
 	st.emitRecreated(in)
-	switch was, is := in.Before.Status.LastAppliedRevision, in.Object.Status.LastAppliedRevision; {
-	case was == is:
-	case was == "":
-		st.Events.Normal(in.Subject, "Installed", "Apply", fmt.Sprintf("installed %s: %s created, %d updated", revision.Applied(&in.Object.Status), plural.Of(created, "object"), updated))
-	default:
-		st.Events.Normal(in.Subject, "Upgraded", "Apply", fmt.Sprintf("upgraded from %s to %s: %s created, %d updated",
-			revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), plural.Of(created, "object"), updated))
+}
+
+// Announcement is the event about an apply: that of this reconcile, or of the status that is held since an earlier one; nil for
+// none. It is emitted together with Ready if the revision is Ready at once.
+func Announcement(in *Input, held *stage.HeldStatus) *stage.Announcement {
+	was, is := in.Before.Status.LastAppliedRevision, in.Object.Status.LastAppliedRevision
+	if in.Delivered.Applied == nil || was == is {
+		if held != nil {
+			return held.Announced
+		}
+		return nil
 	}
+	counts := fmt.Sprintf("%s created, %d updated", plural.Of(in.Delivered.Applied.Count(apply.Created), "object"), in.Delivered.Applied.Count(apply.Updated))
+	if was == "" {
+		return &stage.Announcement{Reason: "Installed", Note: fmt.Sprintf("installed %s: %s", revision.Applied(&in.Object.Status), counts)}
+	}
+	return &stage.Announcement{Reason: "Upgraded", Note: fmt.Sprintf("upgraded from %s to %s: %s", revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), counts)}
 }
 
 // emitAdopted names the adopted objects.
@@ -173,15 +182,24 @@ func (st *Stage) emitKept(in *Input, action string, notes []string) {
 	}
 }
 
+// emitReady emits what was applied, and a change of Ready: both in one event if the revision is Ready at once.
 func (st *Stage) emitReady(in *Input) {
 	was, is := conditions.Get(in.Before, meta.ReadyCondition), conditions.Get(in.Object, meta.ReadyCondition)
-	if is == nil || was != nil && was.Status == is.Status && was.Message == is.Message {
+	changed := is != nil && (was == nil || was.Status != is.Status || was.Message != is.Message)
+	announced := in.Settled.Announced
+	if announced != nil && !in.Settled.Held && changed && is.Status == metav1.ConditionTrue {
+		message := strings.TrimPrefix(is.Message, "applied revision "+in.Resolved.Revision()+": ")
+		st.Events.Normal(in.Subject, announced.Reason, "Apply", announced.Note+"; Ready: "+message)
 		return
 	}
-	switch is.Status {
-	case metav1.ConditionTrue:
+	if announced != nil && !in.Settled.Held {
+		st.Events.Normal(in.Subject, announced.Reason, "Apply", announced.Note)
+	}
+	switch {
+	case !changed:
+	case is.Status == metav1.ConditionTrue:
 		st.Events.Normal(in.Subject, "Ready", "Check", is.Message)
-	case metav1.ConditionFalse:
+	case is.Status == metav1.ConditionFalse:
 		st.Events.Warning(in.Subject, is.Reason, "Reconcile", is.Message)
 	}
 }

@@ -22,11 +22,12 @@ type Note struct {
 	UID      types.UID
 	Known    bool // this process has compared the deployment with the cluster before; otherwise the note is empty
 	Attempt  Attempt
-	Checked  time.Time // when everything was last compared
-	Renew    time.Time // when certificates have to be checked; zero when there are none
-	Removing bool      // the deployment is being removed
-	Version  string    // resource version of the BundleDeployment as it was written last
-	Behind   time.Time // since when the cache is older than that; zero when it is not
+	Checked  time.Time   // when everything was last compared
+	Renew    time.Time   // when certificates have to be checked; zero when there are none
+	Removing bool        // the deployment is being removed
+	Version  string      // resource version of the BundleDeployment as it was written last
+	Behind   time.Time   // since when the cache is older than that; zero when it is not
+	Held     *HeldStatus // the status that is not stored yet; nil for none
 	Planned  PlannedNote
 	Applying ApplyingNote
 	Health   HealthNote

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/catalogs"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+)
+
+// longestHold is how long after an apply its status may stay unstored while its objects become healthy. Two checks of
+// objects that are not watched yet fit into it.
+const longestHold = 700 * time.Millisecond
+
+// restoreHeld puts a held status into a deployment that was read, and returns the deployment as it was read. If another client
+// changed what is stored, the held status and the note are dropped, and everything is compared.
+func (r *Reconciler) restoreHeld(object *v1alpha1.BundleDeployment) (stored *v1alpha1.BundleDeployment, held *stage.HeldStatus) {
+	stored = object.DeepCopy()
+	key := client.ObjectKeyFromObject(object)
+	note := r.memory.Recall(key, object.UID)
+	switch {
+	case note.Held == nil || pipeline.OlderVersion(object.ResourceVersion, note.Version):
+		return stored, nil
+	case !note.Held.Restore(object):
+		r.memory.Forget(key)
+		return stored, nil
+	}
+	return stored, note.Held
+}
+
+// hold keeps the status of this reconcile in memory if its apply succeeded, only health is missing, and that is checked again
+// in time. The pause until then is the one of the note's reconcile.
+func (r *Reconciler) hold(s *state, err error) bool {
+	var next time.Duration
+	if s.canWait(err) {
+		next = s.settling(nil).Pause(s.note.Applying.Pauses)
+	}
+	since := s.Now
+	if s.held != nil {
+		since = s.held.Since
+	}
+	if next <= 0 || s.Now.Add(next).Sub(since) > longestHold {
+		return false
+	}
+	s.note.Held = &stage.HeldStatus{Status: *s.Object.Status.DeepCopy(), Stored: *s.Stored.Status.DeepCopy(), Since: since, Announced: s.settled.Announced}
+	return true
+}
+
+// canWait tells whether nothing but the health of what was just applied is missing.
+func (s *state) canWait(err error) bool {
+	applied := s.held != nil || s.resolved.Due && s.delivered.Complete && s.decided.Writes()
+	return applied && err == nil && s.kept == nil && s.keepErr == nil && s.delivered.Cut == stage.Uncut &&
+		s.delivered.WaitsFor == "" && s.delivered.Hooks.Waits == "" && len(s.rendered.Hooks) == 0 &&
+		!s.settled.RejectedNow && s.resolved.Rejected == nil && s.delivered.Repaired == nil &&
+		s.settled.Health != nil && !s.settled.Health.Healthy() && !s.settled.Health.Failed() &&
+		s.note.Health.UnhealthySince.IsZero() && !s.note.Health.Missing && !catalogs.Advanced(s.Before, s.Object)
+}

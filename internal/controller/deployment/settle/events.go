@@ -73,17 +73,22 @@ func (st *Stage) emitApplied(in *Input) {
 // none. It is emitted together with Ready if the revision is Ready at once.
 func Announcement(in *Input, held *stage.HeldStatus) *stage.Announcement {
 	was, is := in.Before.Status.LastAppliedRevision, in.Object.Status.LastAppliedRevision
+	var before *stage.Announcement
+	if held != nil {
+		before = held.Announced
+	}
 	if in.Delivered.Applied == nil || was == is {
-		if held != nil {
-			return held.Announced
-		}
-		return nil
+		return before
 	}
 	counts := fmt.Sprintf("%s created, %d updated", plural.Of(in.Delivered.Applied.Count(apply.Created), "object"), in.Delivered.Applied.Count(apply.Updated))
 	if was == "" {
 		return &stage.Announcement{Reason: "Installed", Note: fmt.Sprintf("installed %s: %s", revision.Applied(&in.Object.Status), counts)}
 	}
-	return &stage.Announcement{Reason: "Upgraded", Note: fmt.Sprintf("upgraded from %s to %s: %s", revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), counts)}
+	note := fmt.Sprintf("upgraded from %s to %s: %s", revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), counts)
+	if before != nil {
+		note = before.Note + "; then " + note
+	}
+	return &stage.Announcement{Reason: "Upgraded", Note: note}
 }
 
 // emitAdopted names the adopted objects.

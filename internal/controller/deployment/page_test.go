@@ -70,7 +70,7 @@ func TestPageHasTheMetrics(t *testing.T) {
 func TestPageHasTheEvents(t *testing.T) {
 	_, section, _ := strings.Cut(page.Read(t, "status.md"), "\n## Events of a BundleDeployment\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	want := page.Found(`(?:EventTypeWarning, |EventTypeNormal, |Events\.(?:Normal|Warning)\([\w.&]+, )"(\w+)"`, code(t))
+	want := page.Found(`(?:EventTypeWarning, |EventTypeNormal, |Events\.(?:Normal|Warning)\([\w.&]+, |Announcement\{Reason: )"(\w+)"`, code(t))
 	have := page.Found("(?m)^\\| `([A-Za-z]+)` \\| (?:Normal|Warning) \\|", section)
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("events in docs/status.md (-want +got):\n%s", diff)

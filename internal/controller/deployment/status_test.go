@@ -176,11 +176,9 @@ func TestEventsOncePerChange(t *testing.T) {
 	r.told(t, namespace, "ConversionFailed: ")
 	r.looks(t, namespace, "installer", 3)
 	want := []string{
-		"Installed: installed revision " + first.Revision + ": 2 objects created, 0 updated",
-		"Ready: applied revision " + first.Revision + ": 2 objects, all healthy",
-		"Upgraded: upgraded from revision " + first.Revision + " to revision " + second.Revision + ": 0 objects created, 1 updated",
+		"Installed: installed revision " + first.Revision + ": 2 objects created, 0 updated; Ready: 2 objects, all healthy",
+		"Upgraded: upgraded from revision " + first.Revision + " to revision " + second.Revision + ": 0 objects created, 1 updated; Ready: 1 object, all healthy",
 		"Pruned: deleted 1 object that left the bundle: ConfigMap " + namespace + "/b",
-		"Ready: applied revision " + second.Revision + ": 1 object, all healthy",
 		"ConversionFailed: ",
 	}
 	got := r.events(t, namespace, "app")

@@ -62,11 +62,22 @@ func (in *Input) fresh(warnings, without []string) string {
 }
 
 func (st *Stage) emitApplied(in *Input) {
-	if in.Delivered.Applied == nil {
-		return
+	if in.Delivered.Applied != nil {
+		st.emitAdopted(in)
+		st.emitRecreated(in)
 	}
-	st.emitAdopted(in)
-	st.emitRecreated(in)
+	if in.Settled.Announced != nil && !in.Settled.Held {
+		st.Events.Normal(in.Subject, in.Settled.Announced.Reason, "Apply", in.Settled.Announced.Note+in.readyAtOnce())
+	}
+}
+
+// readyAtOnce is the end of the event about an apply if the revision is Ready with it.
+func (in *Input) readyAtOnce() string {
+	is := conditions.Get(in.Object, meta.ReadyCondition)
+	if !in.readyChanged() || is.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return "; Ready: " + strings.TrimPrefix(is.Message, "applied revision "+in.Resolved.Revision()+": ")
 }
 
 // Announcement is the event about an apply: that of this reconcile, or of the status that is held since an earlier one; nil for
@@ -187,26 +198,22 @@ func (st *Stage) emitKept(in *Input, action string, notes []string) {
 	}
 }
 
-// emitReady emits what was applied, and a change of Ready: both in one event if the revision is Ready at once.
+// emitReady emits a change of Ready, unless the event about the apply has said that the revision is Ready.
 func (st *Stage) emitReady(in *Input) {
-	was, is := conditions.Get(in.Before, meta.ReadyCondition), conditions.Get(in.Object, meta.ReadyCondition)
-	changed := is != nil && (was == nil || was.Status != is.Status || was.Message != is.Message)
-	announced := in.Settled.Announced
-	if announced != nil && !in.Settled.Held && changed && is.Status == metav1.ConditionTrue {
-		message := strings.TrimPrefix(is.Message, "applied revision "+in.Resolved.Revision()+": ")
-		st.Events.Normal(in.Subject, announced.Reason, "Apply", announced.Note+"; Ready: "+message)
-		return
-	}
-	if announced != nil && !in.Settled.Held {
-		st.Events.Normal(in.Subject, announced.Reason, "Apply", announced.Note)
-	}
+	is := conditions.Get(in.Object, meta.ReadyCondition)
 	switch {
-	case !changed:
-	case is.Status == metav1.ConditionTrue:
+	case !in.readyChanged():
+	case is.Status == metav1.ConditionTrue && in.Settled.Announced == nil:
 		st.Events.Normal(in.Subject, "Ready", "Check", is.Message)
 	case is.Status == metav1.ConditionFalse:
 		st.Events.Warning(in.Subject, is.Reason, "Reconcile", is.Message)
 	}
+}
+
+// readyChanged tells whether the condition Ready has another status or message than when the reconcile began.
+func (in *Input) readyChanged() bool {
+	was, is := conditions.Get(in.Before, meta.ReadyCondition), conditions.Get(in.Object, meta.ReadyCondition)
+	return is != nil && (was == nil || was.Status != is.Status || was.Message != is.Message)
 }
 
 // EmitRemoval emits a failed removal, once for each message.

@@ -54,9 +54,17 @@ func (r *Reconciler) hold(s *state, err error) bool {
 // canWait tells whether nothing but the health of what was just applied is missing.
 func (s *state) canWait(err error) bool {
 	applied := s.held != nil || s.resolved.Due && s.delivered.Complete && s.decided.Writes()
-	return applied && err == nil && s.kept == nil && s.keepErr == nil && s.delivered.Cut == stage.Uncut &&
-		s.delivered.WaitsFor == "" && s.delivered.Hooks.Waits == "" && len(s.rendered.Hooks) == 0 &&
-		!s.settled.RejectedNow && s.resolved.Rejected == nil && s.delivered.Repaired == nil &&
-		s.settled.Health != nil && !s.settled.Health.Healthy() && !s.settled.Health.Failed() &&
-		s.note.Health.UnhealthySince.IsZero() && !s.note.Health.Missing && !catalogs.Advanced(s.Before, s.Object)
+	return applied && err == nil && s.undisturbed() && s.becomesHealthy()
+}
+
+// undisturbed tells that nothing else happened in this reconcile than the apply of the revision.
+func (s *state) undisturbed() bool {
+	return s.kept == nil && s.delivered.Cut == stage.Uncut && s.delivered.WaitsFor == "" && len(s.rendered.Hooks) == 0 &&
+		s.delivered.Repaired == nil && !s.settled.RejectedNow && s.resolved.Rejected == nil && !catalogs.Advanced(s.Before, s.Object)
+}
+
+// becomesHealthy tells that some objects are not healthy yet, and that this is no failure.
+func (s *state) becomesHealthy() bool {
+	health, note := s.settled.Health, s.note.Health
+	return health != nil && !health.Healthy() && !health.Failed() && note.UnhealthySince.IsZero() && !note.Missing
 }

@@ -332,7 +332,7 @@ func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Resu
 	if !pending && !s.keepsTold() {
 		settle.Update(settling, err)
 	}
-	s.settled.Announced = settle.Announcement(settling, s.held)
+	s.settled.Announced = stage.Announce(&s.Subject, s.delivered.Applied, s.held)
 	s.note.Held = nil
 	deferred, failed := time.Duration(0), error(nil)
 	if s.settled.Held = r.hold(s, err); !s.settled.Held {

@@ -15,7 +15,6 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/spec/revision"
@@ -78,28 +77,6 @@ func (in *Input) readyAtOnce() string {
 		return ""
 	}
 	return "; Ready: " + strings.TrimPrefix(is.Message, "applied revision "+in.Resolved.Revision()+": ")
-}
-
-// Announcement is the event about an apply: that of this reconcile, or of the status that is held since an earlier one; nil for
-// none. It is emitted together with Ready if the revision is Ready at once.
-func Announcement(in *Input, held *stage.HeldStatus) *stage.Announcement {
-	was, is := in.Before.Status.LastAppliedRevision, in.Object.Status.LastAppliedRevision
-	var before *stage.Announcement
-	if held != nil {
-		before = held.Announced
-	}
-	if in.Delivered.Applied == nil || was == is {
-		return before
-	}
-	counts := fmt.Sprintf("%s created, %d updated", plural.Of(in.Delivered.Applied.Count(apply.Created), "object"), in.Delivered.Applied.Count(apply.Updated))
-	if was == "" {
-		return &stage.Announcement{Reason: "Installed", Note: fmt.Sprintf("installed %s: %s", revision.Applied(&in.Object.Status), counts)}
-	}
-	note := fmt.Sprintf("upgraded from %s to %s: %s", revision.Applied(&in.Before.Status), revision.Applied(&in.Object.Status), counts)
-	if before != nil {
-		note = before.Note + "; then " + note
-	}
-	return &stage.Announcement{Reason: "Upgraded", Note: note}
 }
 
 // emitAdopted names the adopted objects.

@@ -25,7 +25,7 @@ import (
 // Update sets every condition and count of a deployment from the facts of the
 // steps, also when one of them failed.
 func Update(in *Input, err error) {
-	markHandled(in.Object)
+	MarkHandled(in.Object)
 	setOriginRevision(in)
 	setPlan(in)
 	setCounts(in)
@@ -45,8 +45,8 @@ func Update(in *Input, err error) {
 	setReady(in, err)
 }
 
-// markHandled records the generation and the reconcile request that were handled.
-func markHandled(d *v1alpha1.BundleDeployment) {
+// MarkHandled records the generation and the reconcile request that were handled.
+func MarkHandled(d *v1alpha1.BundleDeployment) {
 	d.Status.ObservedGeneration = d.Generation
 	if at := pipeline.Requested(d); at != "" {
 		d.Status.LastHandledReconcileAt = at
@@ -302,7 +302,7 @@ func Announce(in *Input) {
 
 // ReportRemoval sets the conditions of an unfinished removal. If it cannot go on, the wait says why and until when.
 func ReportRemoval(in *Input, wait *abandon.Wait, err error) {
-	markHandled(in.Object)
+	MarkHandled(in.Object)
 	if in.Delivered.Cut != stage.CutIdle { // which says nothing about what is missing
 		conditions.Delete(in.Object, v1alpha1.RemovalBlockedCondition)
 	}
@@ -338,16 +338,6 @@ func reportFailedRemoval(d *v1alpha1.BundleDeployment, left int, wait *abandon.W
 		return
 	}
 	pipeline.SetRetrying(d, f.Reason, message)
-}
-
-// MarkSuspended updates the status of a suspended deployment.
-func MarkSuspended(d *v1alpha1.BundleDeployment) {
-	markHandled(d)
-	conditions.Delete(d, meta.ReconcilingCondition)
-	if conditions.Get(d, meta.ReadyCondition) == nil {
-		pipeline.SetCondition(d, meta.ReadyCondition, metav1.ConditionFalse, v1alpha1.ReasonSuspended,
-			"suspended before the first revision was applied: set spec.suspend to false")
-	}
 }
 
 // waiting says why an unfinished apply waits, and whether it has timed out.

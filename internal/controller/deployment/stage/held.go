@@ -3,11 +3,15 @@
 package stage
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/plural"
+	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
 
 // HeldStatus is the status after an apply, which is not stored yet: usually the objects are healthy a moment later, and both
@@ -30,4 +34,26 @@ func (h *HeldStatus) Restore(d *v1alpha1.BundleDeployment) bool {
 	}
 	d.Status = *h.Status.DeepCopy()
 	return true
+}
+
+// Announce returns the event about an apply: that of this reconcile, or of the status that is held since an earlier one; nil for
+// none. It is emitted together with Ready if the revision is Ready at once.
+func Announce(of *Subject, applied *apply.Result, held *HeldStatus) *Announcement {
+	was, is := of.Before.Status.LastAppliedRevision, of.Object.Status.LastAppliedRevision
+	var before *Announcement
+	if held != nil {
+		before = held.Announced
+	}
+	if applied == nil || was == is {
+		return before
+	}
+	counts := fmt.Sprintf("%s created, %d updated", plural.Of(applied.Count(apply.Created), "object"), applied.Count(apply.Updated))
+	if was == "" {
+		return &Announcement{Reason: "Installed", Note: fmt.Sprintf("installed %s: %s", revision.Applied(&of.Object.Status), counts)}
+	}
+	note := fmt.Sprintf("upgraded from %s to %s: %s", revision.Applied(&of.Before.Status), revision.Applied(&of.Object.Status), counts)
+	if before != nil {
+		note = before.Note + "; then " + note
+	}
+	return &Announcement{Reason: "Upgraded", Note: note}
 }

@@ -14,7 +14,7 @@ type Settled struct {
 	Gaps   []drift.Gap // collections that are not watched
 	// RejectedNow: the revision was rejected in this reconcile.
 	RejectedNow bool
-	// Announced is the event about an apply whose revision is not Ready yet; nil for none.
+	// Announced is the event about an apply; nil for none.
 	Announced *Announcement
 	// Held: the status is not stored yet.
 	Held bool

@@ -106,7 +106,7 @@ satchel resolve deployment/argocd-operator -n demo
 # As JSON, from a catalog of your own before a public one
 satchel resolve argocd-operator -o json --catalog own=./own.yaml,priority=10 --catalog community=./catalog`),
 		ValidArgsFunction: complete(a),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(a, cmd, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(a, cmd, args) },
 	}
 	o.flags(a, cmd)
 	return cmd

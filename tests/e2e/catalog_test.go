@@ -57,6 +57,12 @@ func (c *catalogRig) pushBundle(t *testing.T, version, manifest string) (tagged,
 // catalog publishes a catalog image with these bundles of the package, all in the channel stable, and asks for it.
 func (c *catalogRig) catalog(t *testing.T, extra string, entries ...entry) {
 	t.Helper()
+	c.catalogNamed(t, "community", 0, extra, entries...)
+}
+
+func (c *catalogRig) catalogNamed(t *testing.T, name string, priority int32, extra string, entries ...entry) {
+	t.Helper()
+	image := c.repository + "-" + name + ":latest"
 	var fbc, channel strings.Builder
 	fbc.WriteString(`{"schema":"olm.package","name":"shop","defaultChannel":"stable"}` + "\n")
 	for i, e := range entries {
@@ -67,14 +73,15 @@ func (c *catalogRig) catalog(t *testing.T, extra string, entries ...entry) {
 		fmt.Fprintf(&fbc, `{"schema":"olm.bundle","package":"shop","name":"shop.v%s","image":%q,"properties":[{"type":"olm.package","value":{"packageName":"shop","version":%q}}]}`+"\n", e.version, e.image, e.version)
 	}
 	fmt.Fprintf(&fbc, `{"schema":"olm.channel","package":"shop","name":"stable","entries":[%s]}`+"\n%s", channel.String(), extra)
-	if _, err := c.registry.Push(t.Context(), c.repository+"-catalog:latest", fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
+	if _, err := c.registry.Push(t.Context(), image, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
 		t.Fatal(err)
 	}
-	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "community"}}
+	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
 	err := c.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
 	switch {
 	case apierrors.IsNotFound(err):
-		object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: c.registry.Host() + "/" + c.repository + "-catalog:latest", Insecure: true}}}
+		object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: c.registry.Host() + "/" + image, Insecure: true}}}
+		object.Spec.Priority = priority
 		err = c.admin.Create(t.Context(), object)
 	case err == nil:
 		before := object.DeepCopy()
@@ -235,7 +242,7 @@ func TestInstallByName(t *testing.T) {
 }
 
 // TestCatalogRollbackAndLock rolls back a bundle that fails, goes on with one that skips it, and installs exactly what a lock
-// says: C41, C44, C45, C56.
+// says, and asks before it goes to another catalog: C41, C44, C45, C48, C56.
 func TestCatalogRollbackAndLock(t *testing.T) {
 	c := newRig(t).shopping(t)
 	_, v1 := c.bundle(t, "1.0.0")
@@ -287,6 +294,25 @@ func TestCatalogRollbackAndLock(t *testing.T) {
 	})
 	c.runs(t, "1.3.0")
 
+	// An upgrade that another catalog provides needs an approval.
+	c.change(t, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Catalog.Lock = nil
+		d.Spec.Approval = &v1alpha1.ApprovalOptions{Mode: v1alpha1.ApprovalOnEscalation}
+	})
+	c.runs(t, "1.3.0")
+	_, v14 := c.bundle(t, "1.4.0")
+	c.catalogNamed(t, "other", 10, "", entry{"1.4.0", v14, `,"replaces":"shop.v1.3.0"`})
+	c.until(t, "another catalog waits for an approval", func(d *v1alpha1.BundleDeployment) bool {
+		text := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition)
+		return conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition) && strings.Contains(text, "the catalog changes from "+c.namespace+"/community to "+c.namespace+"/other")
+	})
+	if value := c.value(t); value != "1.3.0" {
+		t.Errorf("%s is installed without an approval", value)
+	}
+	if err := c.admin.Delete(t.Context(), &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "other"}}); err != nil {
+		t.Fatal(err)
+	}
+
 	// Without the status, the annotations of the source say from where upgrades start.
 	d = c.until(t, "the annotations", func(*v1alpha1.BundleDeployment) bool {
 		var source v1alpha1.BundleSource
@@ -297,6 +323,8 @@ func TestCatalogRollbackAndLock(t *testing.T) {
 	if err := c.admin.Status().Patch(t.Context(), lost, client.MergeFrom(d)); err != nil {
 		t.Fatal(err)
 	}
-	c.change(t, func(d *v1alpha1.BundleDeployment) { d.Spec.Catalog.Lock = nil })
+	c.change(t, func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Catalog.Lock = nil
+	})
 	c.runs(t, "1.3.0")
 }

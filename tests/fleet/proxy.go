@@ -37,6 +37,7 @@ type Cluster struct {
 	Name     string
 	requests atomic.Int64
 	fault    atomic.Pointer[Fault]
+	rebuilds atomic.Int64
 }
 
 // Requests is how many requests it got.
@@ -44,6 +45,17 @@ func (c *Cluster) Requests() int64 { return c.requests.Load() }
 
 // Break gives it a fault, or repairs it.
 func (c *Cluster) Break(f Fault) { c.fault.Store(&f) }
+
+// Rebuild makes it another cluster under the same name. Its namespace is to be emptied by the caller.
+func (c *Cluster) Rebuild() { c.rebuilds.Add(1) }
+
+// identity is what its UID is made of.
+func (c *Cluster) identity() string {
+	if rebuilds := c.rebuilds.Load(); rebuilds > 0 {
+		return fmt.Sprintf("%s#%d", c.Name, rebuilds)
+	}
+	return c.Name
+}
 
 // Proxy gives each cluster a path. It passes credentials on, and has none itself.
 type Proxy struct {
@@ -139,7 +151,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path == identityPath { // its UID is the identity of a cluster
 		r.Header.Set("Accept", "application/json")
 		r.Header.Del("Accept-Encoding")
-		r.Header.Set(headerCluster, name)
+		r.Header.Set(headerCluster, c.identity())
 	}
 	p.reverse.ServeHTTP(w, r)
 }

@@ -220,8 +220,8 @@ func (w *World) upsert(ctx context.Context, o client.Object) error {
 	return w.Client.Update(ctx, desired)
 }
 
-// Create creates the rollout with a strategy.
-func (w *World) Create(ctx context.Context, strategy v1alpha1.RolloutStrategy) error {
+// Create creates the rollout with a strategy, after some changes.
+func (w *World) Create(ctx context.Context, strategy v1alpha1.RolloutStrategy, changes ...func(*v1alpha1.BundleRolloutSpec)) error {
 	template, err := json.Marshal(map[string]any{
 		"serviceAccountName": "deployer", "installNamespace": "$(cluster)", "timeout": "5s", "retryInterval": "5s", "interval": "1h",
 	})
@@ -236,6 +236,9 @@ func (w *World) Create(ctx context.Context, strategy v1alpha1.RolloutStrategy) e
 		}}},
 		Template: v1alpha1.RolloutTemplate{Spec: apiextensionsv1.JSON{Raw: template}},
 		Strategy: strategy,
+	}
+	for _, change := range changes {
+		change(&object.Spec)
 	}
 	if err := w.Client.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating the BundleRollout %s/%s: %w", Namespace, Rollout, err)

@@ -38,6 +38,8 @@ type Options struct {
 	// Clusters is how many there are. Ring is the label ring of each.
 	Clusters int
 	Ring     func(index int) string
+	// Beside is how many further control planes will run beside the hub.
+	Beside int
 	// Dir is for files of the simulation, and Bin has the controllers.
 	Dir, Bin string
 	// Without leaves out a controller; "": all three run.
@@ -64,7 +66,7 @@ const atOnce = 16
 // Start starts a control plane, the controllers and the clusters. Close ends them, also after an error.
 func Start(ctx context.Context, o Options) (*World, error) {
 	w := &World{}
-	cp, err := controlplane.Start(ctx, controlplane.Options{Nodes: -1, Progress: o.Progress})
+	cp, err := controlplane.Start(ctx, controlplane.Options{Nodes: -1, Reserve: o.Beside, Progress: o.Progress})
 	if err != nil {
 		return w, err
 	}
@@ -186,11 +188,14 @@ func (w *World) startControllers(ctx context.Context, admin *rest.Config, o Opti
 // objectsOfBundle is how many objects the bundle has.
 const objectsOfBundle = 4
 
-// Publish makes a version the content of the source: ConfigMaps that name it.
-func (w *World) Publish(ctx context.Context, version string) error {
+// Publish makes a version the content of the source: ConfigMaps that name it, and further manifests.
+func (w *World) Publish(ctx context.Context, version string, further ...string) error {
 	var files strings.Builder
 	for i := range objectsOfBundle {
 		fmt.Fprintf(&files, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop-%d}\ndata: {version: %q}\n", i, version)
+	}
+	for _, manifest := range further {
+		fmt.Fprintf(&files, "---\n%s\n", manifest)
 	}
 	bundle := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Rollout}, Data: map[string]string{"shop.yaml": files.String()}}
 	if err := w.upsert(ctx, bundle); err != nil {

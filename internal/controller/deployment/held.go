@@ -33,8 +33,8 @@ func (r *Reconciler) restoreHeld(object *v1alpha1.BundleDeployment) (stored *v1a
 	return stored, note.Held
 }
 
-// hold keeps the status of this reconcile in memory if its apply succeeded, only health is missing, and that is checked again
-// in time. The pause until then is the one of the note's reconcile.
+// hold keeps the status of this reconcile in memory if its apply succeeded, only health is missing, and the next check of that is
+// due within longestHold after the apply. It returns false if the status has to be stored now.
 func (r *Reconciler) hold(s *state, err error) bool {
 	var next time.Duration
 	if s.canWait(err) {

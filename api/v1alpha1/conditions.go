@@ -166,6 +166,10 @@ const (
 	InstalledBundleAnnotation = "satchel.dev/installed-bundle"
 	// InstalledVersionAnnotation is its version.
 	InstalledVersionAnnotation = "satchel.dev/installed-version"
+	// InstalledCatalogAnnotation is the BundleCatalog that offered it, as namespace/name.
+	InstalledCatalogAnnotation = "satchel.dev/installed-catalog"
+	// InstalledImageAnnotation is its image with the digest.
+	InstalledImageAnnotation = "satchel.dev/installed-image"
 )
 
 // Reasons of BundleDeployment's conditions, in addition to those above.

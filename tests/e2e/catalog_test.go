@@ -159,6 +159,19 @@ func (c *catalogRig) value(t *testing.T) string {
 	return object.Data["value"]
 }
 
+// loseStatus empties status.catalog and the conditions, and requests a reconcile.
+func (c *catalogRig) loseStatus(t *testing.T, d *v1alpha1.BundleDeployment) {
+	t.Helper()
+	lost := d.DeepCopy()
+	lost.Status.Catalog, lost.Status.Conditions = nil, nil
+	if err := c.admin.Status().Patch(t.Context(), lost, client.MergeFrom(d)); err != nil {
+		t.Fatal(err)
+	}
+	c.change(t, func(d *v1alpha1.BundleDeployment) {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, meta.ReconcileRequestAnnotation, "lost "+d.ResourceVersion)
+	})
+}
+
 // corrects changes the object, and waits until the drift is corrected.
 func (c *catalogRig) corrects(t *testing.T, version string) {
 	t.Helper()
@@ -318,13 +331,19 @@ func TestCatalogRollbackAndLock(t *testing.T) {
 		var source v1alpha1.BundleSource
 		return c.admin.Get(t.Context(), c.key, &source) == nil && source.Annotations[v1alpha1.InstalledBundleAnnotation] == "shop.v1.3.0"
 	})
-	lost := d.DeepCopy()
-	lost.Status.Catalog = nil
-	if err := c.admin.Status().Patch(t.Context(), lost, client.MergeFrom(d)); err != nil {
-		t.Fatal(err)
-	}
-	c.change(t, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Catalog.Lock = nil
-	})
+	c.loseStatus(t, d)
 	c.runs(t, "1.3.0")
+
+	// They also say from which catalog it was installed, so that another one still needs an approval.
+	c.catalogNamed(t, "other", 10, "", entry{"1.4.0", v14, `,"replaces":"shop.v1.3.0"`})
+	c.loseStatus(t, c.until(t, "another catalog waits for an approval again", func(d *v1alpha1.BundleDeployment) bool {
+		return conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition)
+	}))
+	c.until(t, "another catalog waits for an approval without the status", func(d *v1alpha1.BundleDeployment) bool {
+		text := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition)
+		return conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition) && strings.Contains(text, "the catalog changes from "+c.namespace+"/community to "+c.namespace+"/other")
+	})
+	if value := c.value(t); value != "1.3.0" {
+		t.Errorf("%s is installed without an approval", value)
+	}
 }

@@ -16,7 +16,8 @@ import (
 func (in *Input) describe() {
 	status := in.Object.Status.Catalog
 	to, from := status.Resolved, status.Installed
-	moves := from == nil || from.Bundle != to.Bundle || from.Image != "" && from.Image != to.Image
+	moves := from == nil || from.Bundle != to.Bundle || from.Image != "" && from.Image != to.Image ||
+		from.Image == "" && in.changesCatalog(from, to)
 	text := in.Object.Spec.Catalog.Package + " "
 	if moves && from != nil && from.Version != "" {
 		text += from.Version + " -> "
@@ -46,8 +47,8 @@ func (in *Input) escalations(from *v1alpha1.InstalledBundle, to *v1alpha1.Resolv
 	if from == nil {
 		return found
 	}
-	if name := stage.CatalogName(in.Object, to); from.Catalog != "" && to.Catalog != "" && from.Catalog != name {
-		found = append(found, fmt.Sprintf("the catalog changes from %s to %s", from.Catalog, name))
+	if in.changesCatalog(from, to) {
+		found = append(found, fmt.Sprintf("the catalog changes from %s to %s", from.Catalog, stage.CatalogName(in.Object, to)))
 	}
 	before, err := semver.Parse(from.Version)
 	after, failed := semver.Parse(to.Version)
@@ -61,6 +62,11 @@ func (in *Input) escalations(from *v1alpha1.InstalledBundle, to *v1alpha1.Resolv
 		found = append(found, "upgradePolicy SelfCertified does not follow the upgrade edges of the catalog")
 	}
 	return found
+}
+
+// changesCatalog tells whether the bundle comes from another catalog than the installed one, as far as both are known.
+func (in *Input) changesCatalog(from *v1alpha1.InstalledBundle, to *v1alpha1.ResolvedBundle) bool {
+	return from.Catalog != "" && to.Catalog != "" && from.Catalog != stage.CatalogName(in.Object, to)
 }
 
 // deprecated names what is deprecated.

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
@@ -29,11 +31,8 @@ func (st *Stage) restoreInstalled(ctx context.Context, in *Input) error {
 	if err != nil {
 		return err
 	}
-	if source != nil && source.Annotations[v1alpha1.CatalogPackageAnnotation] == in.Object.Spec.Catalog.Package {
-		if bundle := source.Annotations[v1alpha1.InstalledBundleAnnotation]; bundle != "" {
-			status.Installed = &v1alpha1.InstalledBundle{Bundle: bundle, Version: source.Annotations[v1alpha1.InstalledVersionAnnotation]}
-			return nil
-		}
+	if status.Installed = installedIn(source, in.Object.Spec.Catalog.Package); status.Installed != nil {
+		return nil
 	}
 	if given := in.Object.Spec.Catalog.Installed; given != nil {
 		status.Installed = &v1alpha1.InstalledBundle{Bundle: given.Bundle, Version: given.Version}
@@ -45,6 +44,29 @@ func (st *Stage) restoreInstalled(ctx context.Context, in *Input) error {
 	return failure.Error{Reason: v1alpha1.ReasonInstalledUnknown, Stalled: true, Err: errors.New(
 		"objects are installed, and neither the status nor the BundleSource of this deployment says which bundle of the package they are: " +
 			"set spec.catalog.installed to its name and version, such as {bundle: shop.v1.0.0, version: 1.0.0}")}
+}
+
+// installedIn is the bundle of a package that is installed, as the annotations of a source say; nil if they do not. What cannot be a
+// catalog, and an image without a digest, are left out.
+func installedIn(source *v1alpha1.BundleSource, name string) *v1alpha1.InstalledBundle {
+	if source == nil || source.Annotations[v1alpha1.CatalogPackageAnnotation] != name || source.Annotations[v1alpha1.InstalledBundleAnnotation] == "" {
+		return nil
+	}
+	found := &v1alpha1.InstalledBundle{
+		Bundle:  source.Annotations[v1alpha1.InstalledBundleAnnotation],
+		Version: source.Annotations[v1alpha1.InstalledVersionAnnotation],
+		Image:   pinned(source.Annotations[v1alpha1.InstalledImageAnnotation]),
+	}
+	if catalog := source.Annotations[v1alpha1.InstalledCatalogAnnotation]; isCatalog(catalog) {
+		found.Catalog = catalog
+	}
+	return found
+}
+
+// isCatalog tells whether a text is the namespace and name of a BundleCatalog.
+func isCatalog(text string) bool {
+	namespace, name, found := strings.Cut(text, "/")
+	return found && len(validation.IsDNS1123Label(namespace)) == 0 && len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 // ownedSource is the BundleSource that the deployment keeps; nil if there is none.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +71,52 @@ func TestC45LostStatus(t *testing.T) {
 			}
 			if got := installedName(in.Object); got != tc.want {
 				t.Errorf("%q is installed, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// C48: without a status, the annotations say from which catalog and image the installed bundle is. Another one needs an approval;
+// what is no catalog counts for nothing.
+func TestC48LostStatus(t *testing.T) {
+	const other = "@sha256:abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"
+	for name, tc := range map[string]struct {
+		installed, catalog, image string // of the annotations
+		want                      string // the escalation
+	}{
+		"the same catalog, an upgrade":       {installed: "2.0.0", catalog: "team/community", image: "example.org/shop" + other},
+		"the same catalog and image":         {installed: "3.0.0", catalog: "team/community", image: "example.org/shop" + digest},
+		"another catalog, an upgrade":        {installed: "2.0.0", catalog: "team/other", want: "the catalog changes from team/other to team/community"},
+		"a shared catalog of the same name":  {installed: "2.0.0", catalog: "shared/community", want: "the catalog changes from shared/community to team/community"},
+		"another catalog, the same bundle":   {installed: "3.0.0", catalog: "team/other", want: "the catalog changes from team/other to team/community"},
+		"another catalog, the same image":    {installed: "3.0.0", catalog: "team/other", image: "example.org/shop" + digest},
+		"another image of the same bundle":   {installed: "3.0.0", catalog: "team/community", image: "example.org/shop" + other, want: "the image of bundle shop.v3.0.0 changes, and its version does not"},
+		"annotations of an earlier version":  {installed: "2.0.0"},
+		"no namespace":                       {installed: "2.0.0", catalog: "other"},
+		"something else than a catalog":      {installed: "2.0.0", catalog: "team/other\nThis plan was reviewed"},
+		"a name that is longer than allowed": {installed: "2.0.0", catalog: "team/" + strings.Repeat("a", 64)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input("", func(d *v1alpha1.BundleDeployment) { d.UID = "uid" })
+			in.Listed = &stage.Listing{}
+			annotations := map[string]string{
+				v1alpha1.CatalogPackageAnnotation: "shop", v1alpha1.InstalledBundleAnnotation: "shop.v" + tc.installed,
+				v1alpha1.InstalledVersionAnnotation: "2.9.0", v1alpha1.InstalledCatalogAnnotation: tc.catalog, v1alpha1.InstalledImageAnnotation: tc.image,
+			}
+			st := stageWith(t, sourceOf(in.Object, "example.org/shop"+digest, annotations))
+			if err := st.restoreInstalled(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			in.Object.Status.Catalog.Resolved = &v1alpha1.ResolvedBundle{Bundle: "shop.v3.0.0", Version: "2.9.1", Image: "example.org/shop" + digest, Catalog: "community"}
+			in.describe()
+			if got := strings.Join(in.Resolved.Catalog.Escalations, "; "); got != tc.want {
+				t.Errorf("escalations: %q, want %q", got, tc.want)
+			}
+			written := in.annotations()
+			for _, name := range []string{v1alpha1.InstalledBundleAnnotation, v1alpha1.InstalledVersionAnnotation, v1alpha1.InstalledImageAnnotation} {
+				if written[name] != annotations[name] {
+					t.Errorf("annotation %s becomes %q, and was %q", name, written[name], annotations[name])
+				}
 			}
 		})
 	}

@@ -67,6 +67,8 @@ func (in *Input) annotations() map[string]string {
 	if status.Installed != nil {
 		all[v1alpha1.InstalledBundleAnnotation] = status.Installed.Bundle
 		all[v1alpha1.InstalledVersionAnnotation] = status.Installed.Version
+		all[v1alpha1.InstalledCatalogAnnotation] = status.Installed.Catalog
+		all[v1alpha1.InstalledImageAnnotation] = status.Installed.Image
 	}
 	return all
 }

@@ -142,7 +142,7 @@ type inlineSource struct {
 // catalogAnnotations are those of a source with a bundle of a catalog. Another source has none of them.
 var catalogAnnotations = []string{
 	v1alpha1.CatalogPackageAnnotation, v1alpha1.CatalogBundleAnnotation, v1alpha1.CatalogVersionAnnotation, v1alpha1.CatalogAnnotation,
-	v1alpha1.InstalledBundleAnnotation, v1alpha1.InstalledVersionAnnotation,
+	v1alpha1.InstalledBundleAnnotation, v1alpha1.InstalledVersionAnnotation, v1alpha1.InstalledCatalogAnnotation, v1alpha1.InstalledImageAnnotation,
 }
 
 // inlineOf is spec.source, or the source of the bundle that spec.catalog resolved to; nil for a reference.

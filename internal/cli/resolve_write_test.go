@@ -82,7 +82,7 @@ spec:
 }
 
 // TestResolveWritesDigestOfTag: the registry says which digest a tag of a catalog has (C64). A tag that moves later changes no lock
-// of the same bundle.
+// of the same bundle, and is a warning (C46).
 func TestResolveWritesDigestOfTag(t *testing.T) {
 	served := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(served.Close)
@@ -106,19 +106,29 @@ func TestResolveWritesDigestOfTag(t *testing.T) {
 		"catalog.json": `{"schema":"olm.bundle","package":"shop","name":"shop.v1.0.0","image":"` + repository + `:v1.0.0","properties":[{"type":"olm.package","value":{"packageName":"shop","version":"1.0.0"}}]}`,
 		"shop.yaml":    "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: shop}\nspec: {serviceAccountName: installer, catalog: {package: shop}}\n",
 	}))
-	write := func() string {
+	write := func(warning string) string {
 		t.Helper()
 		got := satchel(t, "resolve", "-f", "shop.yaml", "--write", "shop.yaml", "--catalog=community=catalog.json", "--insecure")
 		text, err := os.ReadFile("shop.yaml")
 		if err != nil || got.code != kit.ExitOK {
 			t.Fatalf("%v: %s", err, got)
 		}
+		if (warning == "") == strings.Contains(got.err, "points at") || !strings.Contains(got.err, warning) {
+			t.Errorf("want the warning %q: %s", warning, got)
+		}
 		return string(text)
 	}
-	if text := write(); !strings.Contains(text, "lock: {bundle: shop.v1.0.0, image: \""+repository+"@"+digest+"\"}") {
+	if text := write(""); !strings.Contains(text, "lock: {bundle: shop.v1.0.0, image: \""+repository+"@"+digest+"\"}") {
 		t.Errorf("the digest of the tag, %s, is not in: %s", digest, text)
 	}
-	if moved, text := push(), write(); moved == digest || !strings.Contains(text, digest) {
+	write("")
+	moved := push()
+	text := write(repository + ":v1.0.0 points at " + repository + "@" + moved + " now, and not at " + repository + "@" + digest)
+	if moved == digest || !strings.Contains(text, digest) {
 		t.Errorf("the tag moved to %s, and the lock with it: %s", moved, text)
+	}
+	served.Close()
+	if text := write(""); !strings.Contains(text, digest) {
+		t.Errorf("without the registry, the lock is %s", text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
@@ -49,7 +50,22 @@ func (o *options) pin(ctx context.Context, a *kit.App, asked *question, answer r
 	case strings.Contains(answer.Image, "@"):
 		return answer.Image, nil
 	case asked.bundle == answer.Bundle && strings.Contains(asked.image, "@"):
+		o.noteMoved(ctx, a, answer.Image, asked.image)
 		return asked.image, nil
 	}
 	return bundle.ResolveImage(ctx, a, answer.Image, o.catalogs.Images())
+}
+
+// tagTimeout bounds the question what a tag points at now.
+const tagTimeout = 10 * time.Second
+
+// noteMoved warns if a tag points at another digest than the one that was resolved before. Nothing is said if the registry does not
+// answer, since it is not needed.
+func (o *options) noteMoved(ctx context.Context, a *kit.App, tag, was string) {
+	ctx, cancel := context.WithTimeout(ctx, tagTimeout)
+	defer cancel()
+	now, err := bundle.ResolveImage(ctx, a, tag, o.catalogs.Images())
+	if err == nil && !sameImage(now, was) {
+		a.Note([]string{fmt.Sprintf("%s points at %s now, and not at %s: that is no upgrade, and the lock stays. If its author moved the tag on purpose, remove the lock, and resolve again", tag, now, was)})
+	}
 }

@@ -404,6 +404,14 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Package *PackageStatus `json:"package,omitempty"`
 
+	// Requires are the packages and kinds that the bundle in LastHealthyRevision requires, where it
+	// is in the format registry+v1, at most 50. A plan of another BundleDeployment of this
+	// namespace that takes one of them away is refused.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Requires []BundleRequirement `json:"requires,omitempty"`
+
 	// Catalog says what spec.catalog resolved to, and what of it is installed.
 	// +optional
 	Catalog *CatalogPackageStatus `json:"catalog,omitempty"`
@@ -493,6 +501,38 @@ type PackageStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Version string `json:"version,omitempty"`
+}
+
+// BundleRequirement is a package or a kind that a bundle requires.
+type BundleRequirement struct {
+	// Package is the name of an OLM package; empty for a kind.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Package string `json:"package,omitempty"`
+
+	// Versions is the range that the version of the package has to be in; empty for any.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	Versions string `json:"versions,omitempty"`
+
+	// Group of the kind; empty for the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+
+	// Version of the kind; empty for any.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version,omitempty"`
+
+	// Kind that the cluster has to serve; empty for a package.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+
+	// AnyOf is the same number for alternatives, of which one suffices; 0 if there is none.
+	// +optional
+	AnyOf int32 `json:"anyOf,omitempty"`
 }
 
 // ObjectCounts counts the objects of a deployment.

@@ -152,12 +152,16 @@ func TestDelete(t *testing.T) {
 	c.create(aDeployment(listed, confirmed, func(d *v1alpha1.BundleDeployment) {
 		d.Finalizers = []string{v1alpha1.Finalizer}
 		d.Labels = map[string]string{"argocd.argoproj.io/instance": "apps"}
+		d.Status.Package = &v1alpha1.PackageStatus{Name: "podinfo", Version: "1.0.0"}
 	}))
 	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) { d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "podinfo"}} }))
+	c.create(aDeployment(called("shop"), func(d *v1alpha1.BundleDeployment) {
+		d.Status.Inventory, d.Status.Requires = &v1alpha1.Inventory{Target: "cluster"}, []v1alpha1.BundleRequirement{{Package: "podinfo", Versions: "<2.0.0"}}
+	}))
 
 	shown := []string{"To delete (1 object):\n  ConfigMap " + c.namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
 		"ConfigMap " + c.namespace + "/foreign: is left alone: it belongs to BundleDeployment " + c.namespace + "/other", "ConfigMap " + c.namespace + "/kept: ",
-		"1 resource of " + crd.GetName() + " in " + c.namespace, "Needed by (spec.dependsOn): web"}
+		"1 resource of " + crd.GetName() + " in " + c.namespace, "Needed by (spec.dependsOn): web", "Its package is required by (status.requires): shop"}
 	c.want(c.satchel("delete", "podinfo", "--dry-run"), kit.ExitOK, shown...)
 	c.want(c.satchel("delete", "podinfo"), kit.ExitError, append(shown, "cannot ask for confirmation without a terminal", "add --yes", "comes from Argo CD")...)
 	c.want(c.satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), kit.ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")

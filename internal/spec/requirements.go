@@ -3,6 +3,7 @@
 package spec
 
 import (
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/convert"
 )
@@ -20,4 +21,19 @@ func Requirements(of []convert.Requirement) []requirement.Requirement {
 		})
 	}
 	return all
+}
+
+// Needs are the kinds and packages that keep a plan from being executed, and that packages of catalogs may provide. Unmet requirements
+// that are only a warning are left out.
+func Needs(of plan.Input) []requirement.Need {
+	var needs []requirement.Need
+	for _, missing := range of.Missing {
+		if len(missing.Served) == 0 { // else the kind is there in another version
+			needs = append(needs, requirement.Need{Kind: missing.GroupKind().WithVersion(missing.Version)})
+		}
+	}
+	if of.RequirementsPolicy == plan.Enforce {
+		needs = append(needs, of.Facts.Lacking(of.Requirements)...)
+	}
+	return requirement.Distinct(needs)
 }

@@ -92,6 +92,9 @@ spec:
 		said := conditions.GetMessage(early, meta.ReadyCondition)
 		return strings.Contains(said, "install package cache of catalog community, which provides it"), said
 	})
+	if said := o.output(kit.ExitError, "plan", "early", "-n", o.namespace); !strings.Contains(said, "install package cache of catalog community, which provides it") {
+		t.Errorf("satchel plan does not name the provider:\n%s", said)
+	}
 	if err := r.admin.Delete(t.Context(), early); err != nil {
 		t.Fatal(err)
 	}

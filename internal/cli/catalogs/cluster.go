@@ -37,8 +37,10 @@ type clusterReader struct {
 	flags    *Flags
 	searcher *v1alpha1.BundleDeployment // that the catalogs are read for; nil for none
 	explorer *kit.Explorer
-	seen     []Seen
-	looked   bool
+	// namespace that sees the catalogs; "" for that of the searcher, or of the command.
+	namespace string
+	seen      []Seen
+	looked    bool
 }
 
 // all opens all catalogs that the namespace sees and that serve something.
@@ -131,6 +133,7 @@ func (r *clusterReader) visible(ctx context.Context) ([]Seen, error) {
 	if r.searcher != nil {
 		x.Namespace = cmp.Or(r.searcher.Namespace, x.Namespace)
 	}
+	x.Namespace = cmp.Or(r.namespace, x.Namespace)
 	shared, err := r.flags.sharedNamespace(ctx, x)
 	if err != nil {
 		r.app.Note([]string{err.Error()})

@@ -10,16 +10,13 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
-	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -46,7 +43,11 @@ func (p *Previewer) plan(ctx context.Context, result convert.Result) error {
 	if err != nil {
 		return err
 	}
+	in.Facts.Offers = p.offers(ctx, spec.Needs(in))
 	p.made = plan.Make(in)
+	if err := p.protectDependents(ctx, asked.RequirementsPolicy, result.Package); err != nil {
+		return err
+	}
 	if p.forecasts, err = dryrun.Preview(ctx, p.Target, p.made, dryrun.Options{Recreate: asked.Pruning.Recreates}); err != nil {
 		return err
 	}
@@ -93,16 +94,6 @@ func (p *Previewer) trusting(ctx context.Context, result convert.Result) ([]*uns
 		}
 	}
 	return objects, nil
-}
-
-// packages are those that other deployments of the namespace have installed.
-func (p *Previewer) packages(ctx context.Context) []requirement.Package {
-	var list v1alpha1.BundleDeploymentList
-	if err := p.cluster.Client.List(ctx, &list, client.InNamespace(p.Deployment.Namespace)); err != nil {
-		p.note("packages that other deployments have installed were not looked for: %v", err)
-		return nil
-	}
-	return spec.Packages(list.Items, p.Deployment, p.previous.Target)
 }
 
 // settle adds the results of the dry runs to the plan.

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -115,7 +116,7 @@ func deleteDeployment(ctx context.Context, a *kit.App, o DeleteOptions, t kit.Ta
 	if err != nil {
 		return err
 	}
-	f.Needed = dependents(ctx, x, d)
+	f.Needed, f.Required = dependents(ctx, x, d)
 	if o.dryRun {
 		return PrintRemovalPlan(a, o, f)
 	}
@@ -156,26 +157,28 @@ func PrintRemovalPlan(a *kit.App, o DeleteOptions, f RemovalPlan) error {
 	return nil
 }
 
-// dependents are the deployments of the namespace that depend on one, as far as the user may see them.
-func dependents(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment) []string {
+// dependents are the deployments of the namespace that depend on one, and those that require its package and find it nowhere else, as
+// far as the user may see them.
+func dependents(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment) (needing, requiring []string) {
 	listed, err := x.List(ctx, kit.Deployments, false, "")
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	var found []string
+	var all []v1alpha1.BundleDeployment
 	for _, raw := range listed {
 		o, err := kit.Typed(kit.Deployments, raw)
 		other, isDeployment := o.(*v1alpha1.BundleDeployment)
 		if err != nil || !isDeployment {
 			continue
 		}
+		all = append(all, *other)
 		for _, dependency := range other.Spec.DependsOn {
 			if dependency.Name == d.Name {
-				found = append(found, other.Name)
+				needing = append(needing, other.Name)
 			}
 		}
 	}
-	return found
+	return needing, spec.RequiringPackage(all, d)
 }
 
 // confirmDeletion shows what is deleted, and asks for confirmation.

@@ -64,6 +64,8 @@ type RemovalPlan struct {
 	Resources []Population `json:"customResources,omitempty"`
 	// Needed are the deployments that depend on this one.
 	Needed []string `json:"neededBy,omitempty"`
+	// Required are the deployments that require the package of this one, and find it nowhere else.
+	Required []string `json:"requiredBy,omitempty"`
 }
 
 // RemovalPolicy says whether objects are orphaned, and whether CRDs are deleted.
@@ -221,6 +223,9 @@ func (f RemovalPlan) Print(s printer.Style) string {
 	}
 	if len(f.Needed) > 0 {
 		fmt.Fprintf(&out, "%s %s\n", s.Paint(printer.Yellow, "Needed by (spec.dependsOn):"), view.WordList(f.Needed))
+	}
+	if len(f.Required) > 0 {
+		fmt.Fprintf(&out, "%s %s\n", s.Paint(printer.Yellow, "Its package is required by (status.requires):"), view.WordList(f.Required))
 	}
 	return out.String()
 }

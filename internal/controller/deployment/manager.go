@@ -35,6 +35,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/catalogs"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/decide"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/dependency"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
@@ -195,14 +196,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	if err := approval.Index(mgr); err != nil {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
 	}
-	if err := sourceusers.Index(mgr); err != nil {
+	if err := errors.Join(sourceusers.Index(mgr), dependency.Index(mgr)); err != nil {
 		return err
 	}
-	changes := trigger.Mapper{Client: r.Client, Packages: &r.decide.Awaited, Dependencies: &r.resolve.Dependencies}
+	changes := trigger.Mapper{Client: r.Client, Packages: &r.decide.Awaited, Dependencies: &r.resolve.Dependencies, Blocked: &r.decide.Blocked}
 	running, err := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.BundleDeployment{}, builder.WithPredicates(r.renderer.Unwanted(), r.Shard.Predicate(changed))).
 		Watches(&v1alpha1.BundleSource{}, handler.EnqueueRequestsFromMapFunc(changes.UsersOf), builder.WithPredicates(trigger.SourceChanged())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.WaitingFor), builder.WithPredicates(trigger.PackageChanged())).
+		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.BlockedBy), builder.WithPredicates(trigger.RequirementsChanged())).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.Dependents)).
 		Watches(&v1alpha1.BundleDeployment{}, handler.EnqueueRequestsFromMapFunc(changes.Downstream), builder.WithPredicates(trigger.DependenciesChanged())).
 		Watches(&v1alpha1.BundleApproval{}, handler.EnqueueRequestsFromMapFunc(approval.Wake), builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -3,6 +3,7 @@
 package deployment_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -75,4 +76,61 @@ func TestRequirements(t *testing.T) {
 	r.until(t, key, "no warning", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.ObservedGeneration == d.Generation && !strings.Contains(strings.Join(d.Status.Warnings, "\n"), "absent")
 	})
+}
+
+// TestBreaksDependent refuses an upgrade that takes a package or a version of a kind from another deployment: C50. The status says what
+// others require, so that another process knows it, too; the upgrade goes on once they do not require it any more.
+func TestBreaksDependent(t *testing.T) {
+	r := newRig(t)
+	namespace := r.namespace(t)
+	group := namespace + ".example.com"
+	versions := func(version, more string) fstest.MapFS {
+		files := of("base", version, "")
+		files["manifests/boxes.yaml"] = file(fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boxes.%[1]s}
+spec:
+  group: %[1]s
+  scope: Namespaced
+  names: {kind: Box, listKind: BoxList, plural: boxes, singular: box}
+  versions:%[2]s
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`, group, more))
+		return files
+	}
+	older := versions("1.2.0", "\n  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}")
+	first := r.publish(t, namespace, "base", "v1", older)
+	base := r.deploy(t, namespace, "base", func(d *v1alpha1.BundleDeployment) {
+		d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Hour}
+		d.Spec.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}
+	})
+	r.ready(t, base, first.Revision)
+	needs := r.publish(t, namespace, "top", "v1", of("top", "1.0.0", `{type: olm.package, value: {packageName: base, version: "<2.0.0"}}, {type: olm.gvk, value: {group: `+group+`, version: v1beta1, kind: Box}}`))
+	top := r.deploy(t, namespace, "top", nil)
+	d := r.ready(t, top, needs.Revision)
+	want := []v1alpha1.BundleRequirement{{Group: group, Version: "v1beta1", Kind: "Box"}, {Package: "base", Versions: "<2.0.0"}}
+	if diff := cmp.Diff(want, d.Status.Requires); diff != "" {
+		t.Errorf("status.requires (-want +got):\n%s", diff)
+	}
+
+	second := r.publish(t, namespace, "base", "v2", versions("2.0.0", ""))
+	for _, process := range []string{"this", "the next"} {
+		d = r.unready(t, base, v1alpha1.ReasonPlanRefused)
+		said := describe(d)
+		for _, text := range []string{"deployment top needs package base in version <2.0.0, which is not there after this plan (base 1.2.0 becomes 2.0.0)", "deployment top needs kind Box of " + group + "/v1beta1"} {
+			if !strings.Contains(said, text) {
+				t.Errorf("%s process does not say %q:\n%s", process, text, said)
+			}
+		}
+		if d.Status.Package.Version != "1.2.0" || d.Status.LastAppliedRevision != first.Revision {
+			t.Errorf("%s process installed %s", process, d.Status.LastAppliedRevision)
+		}
+		r.drive(t, base, nil).reconcile(t)
+	}
+	later := r.publish(t, namespace, "top", "v2", of("top", "1.1.0", `{type: olm.package, value: {packageName: base, version: ">=1.0.0"}}`))
+	r.ready(t, top, later.Revision)
+	d = r.ready(t, base, second.Revision) // long before the hour is over
+	if d.Status.Package.Version != "2.0.0" {
+		t.Errorf("version %s is installed", d.Status.Package.Version)
+	}
 }

@@ -135,8 +135,8 @@ func orUnknown(version string) string {
 	return version
 }
 
-// text describes the requirement inside a sentence.
-func (r Requirement) text() string {
+// String describes the requirement inside a sentence.
+func (r Requirement) String() string {
 	switch r.Kind {
 	case RequireCRD, RequireAPI, RequireGVK:
 		return fmt.Sprintf("kind %s of %s", r.GVK.Kind, kindGroup(r.GVK))
@@ -150,7 +150,7 @@ func (r Requirement) text() string {
 	}
 	var parts []string
 	for _, part := range r.Of[:min(len(r.Of), mostParts)] {
-		parts = append(parts, part.text())
+		parts = append(parts, part.String())
 	}
 	if more := len(r.Of) - mostParts; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))

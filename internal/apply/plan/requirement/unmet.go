@@ -45,8 +45,8 @@ func (f Facts) Unmet(r Requirement) violation.Violation {
 		found.Message = fmt.Sprintf("the bundle needs kind %s of %s, which the cluster does not know", r.GVK.Kind, kindGroup(r.GVK))
 		found.Remedy = f.InstallOffered(r.GVK, fmt.Sprintf("install what serves group %q in that version", r.GVK.Group)) + ", or, where the operator does without, " + orWarn
 	case RequirePackage:
-		found.Message = "the bundle needs " + r.text() + f.instead(r.Name)
-		found.Remedy = fmt.Sprintf("install %s with a BundleDeployment in this namespace%s, or, where it comes from elsewhere, %s", r.text(), f.catalogsWith(r.Name), orWarn)
+		found.Message = "the bundle needs " + r.String() + f.instead(r.Name)
+		found.Remedy = fmt.Sprintf("install %s with a BundleDeployment in this namespace%s, or, where it comes from elsewhere, %s", r.String(), f.catalogsWith(r.Name), orWarn)
 	case RequireKubeVersion:
 		found.Message = fmt.Sprintf("the bundle needs Kubernetes %s or newer, and the cluster has %s", r.Versions, f.KubeVersion)
 		found.Remedy = "upgrade the cluster, install an older version of the bundle, or " + orWarn
@@ -55,7 +55,7 @@ func (f Facts) Unmet(r Requirement) violation.Violation {
 			found.Remedy = grantVersion + ", or " + orWarn
 		}
 	default:
-		found.Message = "the bundle needs " + r.text()
+		found.Message = "the bundle needs " + r.String()
 		if r.Message != "" {
 			found.Message += fmt.Sprintf(" (its author says: %s)", r.Message)
 		}

@@ -14,6 +14,8 @@ import (
 type Rule string
 
 const (
+	// BreaksDependent: another deployment would lose a package or a kind that it requires.
+	BreaksDependent Rule = "BreaksDependent"
 	// EmptyRender: the bundle renders no object; nothing is pruned in that case.
 	EmptyRender Rule = "EmptyRender"
 	// CRDUnsafe: the CRD changes in a way that may break its users.

@@ -3,12 +3,9 @@
 package catalogs
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -17,17 +14,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/catalog"
 )
 
-const (
-	// mostNeeds bounds the kinds and packages that are looked up for one plan, and mostSearched the catalogs.
-	mostNeeds    = 10
-	mostSearched = 10
-	// offersTimeout bounds the time for all look-ups of one plan.
-	offersTimeout = 2 * time.Second
-)
+// offersTimeout bounds the time for all look-ups of one plan.
+const offersTimeout = 2 * time.Second
 
 // Offers are the packages of the catalogs that a namespace sees which provide kinds, or are the packages that are needed; those of
-// catalogs with a higher priority first. A catalog that cannot be read is left out, and so are needs beyond the bounds: a remedy that
-// names less is better than a plan that waits.
+// catalogs with a higher priority first. A catalog that cannot be read is left out.
 func (st *Stage) Offers(ctx context.Context, namespace string, needs []requirement.Need) map[requirement.Need][]requirement.Offer {
 	if st.Packages == nil {
 		return nil
@@ -39,24 +30,16 @@ func (st *Stage) Offers(ctx context.Context, namespace string, needs []requireme
 		ctrl.LoggerFrom(ctx).Info("not searching catalogs for what the plan lacks", "reason", err.Error())
 		return nil
 	}
-	slices.SortStableFunc(visible, func(a, b v1alpha1.BundleCatalog) int { return cmp.Compare(b.Spec.Priority, a.Spec.Priority) })
-	found := map[requirement.Need][]requirement.Offer{}
-	for i := range visible[:min(len(visible), mostSearched)] {
+	searched := make([]requirement.Searched, 0, len(visible))
+	for i := range visible {
 		of := advertised(&visible[i])
-		for _, need := range needs[:min(len(needs), mostNeeds)] {
-			names, err := st.search(ctx, of, need)
-			if err != nil {
-				ctrl.LoggerFrom(ctx).Info("not searching a catalog for what the plan lacks", "catalog", of.String(), "reason", err.Error())
-				break
-			}
-			for _, name := range names {
-				offer := requirement.Offer{Package: name, Catalog: of.Name}
-				// The name becomes a part of a command. Others cannot be the package of a BundleDeployment.
-				if len(validation.IsDNS1123Subdomain(name)) == 0 && !slices.Contains(found[need], offer) {
-					found[need] = append(found[need], offer)
-				}
-			}
-		}
+		searched = append(searched, requirement.Searched{Name: of.Name, Priority: visible[i].Spec.Priority, Packages: func(need requirement.Need) ([]string, error) {
+			return st.search(ctx, of, need)
+		}})
+	}
+	found, unread := requirement.Search(searched, needs)
+	for _, err := range unread {
+		ctrl.LoggerFrom(ctx).Info("not searching a catalog for what the plan lacks", "reason", err.Error())
 	}
 	return found
 }

@@ -38,11 +38,14 @@ type Stage struct {
 	Offers func(ctx context.Context, namespace string, needs []requirement.Need) map[requirement.Need][]requirement.Offer
 	// Awaited are the names of the packages that deployments require.
 	Awaited waiting.Names
+	// Blocked are the names of the deployments that would lose what they require by a plan that is refused for that.
+	Blocked waiting.Names
 }
 
 // Forget drops what is remembered of a deployment.
 func (st *Stage) Forget(key types.NamespacedName) {
 	st.Awaited.Set(key, nil)
+	st.Blocked.Set(key, nil)
 	st.Kinds.Set(key, nil, nil)
 }
 

@@ -72,19 +72,11 @@ func (st *Stage) offers(ctx context.Context, in *Input, observed plan.Input) map
 	if in.Keeping || st.Offers == nil {
 		return nil
 	}
-	var needs []requirement.Need
-	for _, missing := range observed.Missing {
-		if len(missing.Served) == 0 { // else the kind is there in another version
-			needs = append(needs, requirement.Need{Kind: missing.GroupKind().WithVersion(missing.Version)})
-		}
-	}
-	if observed.RequirementsPolicy == plan.Enforce {
-		needs = append(needs, observed.Facts.Lacking(observed.Requirements)...)
-	}
+	needs := spec.Needs(observed)
 	if len(needs) == 0 {
 		return nil
 	}
-	return st.Offers(ctx, in.Object.Namespace, requirement.Distinct(needs))
+	return st.Offers(ctx, in.Object.Namespace, needs)
 }
 
 // namesOf are the names of the required packages.

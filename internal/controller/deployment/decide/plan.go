@@ -36,6 +36,9 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	if err := st.consider(ctx, in, observed, &made); err != nil {
 		return pipeline.Stop, err
 	}
+	if err := st.protectDependents(ctx, in, asked.RequirementsPolicy, &made); err != nil {
+		return pipeline.Stop, err
+	}
 	in.Decided.Observed = observed.Live
 	if in.Resolved.LeavesDrift(in.Subject) {
 		if in.Decided.Drift, err = stage.LeaveDrift(ctx, in.Resolved.Access.Client, in.Subject, &made); err != nil {

@@ -9,14 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec"
 )
 
 // CheckHealth checks objects once: after a full comparison, those that changed since
@@ -142,7 +141,7 @@ func (in *Input) newNote() stage.Note {
 		UID: in.Object.UID, Attempt: in.Resolved.Attempt(in.Subject), Checked: in.Now, Applying: stage.ApplyingNote{Wrote: in.Note.Applying.Wrote},
 		Planned: stage.PlannedNote{
 			Prune: in.Decided.Plan.Prune, Held: in.Decided.Plan.Held, Skipped: len(in.Decided.Plan.Skipped),
-			Contains: packageStatus(in.Rendered.Contains), Material: in.Rendered.Material, Conflicts: in.Note.Planned.Conflicts,
+			Contains: spec.PackageStatus(in.Rendered.Contains), Requires: spec.RequiresStatus(in.Rendered.Requires), Material: in.Rendered.Material, Conflicts: in.Note.Planned.Conflicts,
 			Steady: in.steady(), Capabilities: in.Rendered.Capabilities,
 		},
 		Health: stage.HealthNote{Looked: in.Note.Health.Looked},
@@ -176,12 +175,4 @@ func (in *Input) steady() bool {
 	return in.Delivered.Complete && !in.Keeping && in.Decided.LeavesNothing() &&
 		len(in.Rendered.Wanted) == 0 && len(in.Rendered.Requires) == 0 && len(in.Rendered.Hooks) == 0 &&
 		!slices.ContainsFunc(in.Listed.Inventory.Entries, func(e inventory.Entry) bool { return violation.IsDeployment(e.ID) })
-}
-
-// packageStatus is the package of a bundle for the status.
-func packageStatus(p convert.Package) *v1alpha1.PackageStatus {
-	if p.Name == "" {
-		return nil
-	}
-	return &v1alpha1.PackageStatus{Name: p.Name, Version: p.Version}
 }

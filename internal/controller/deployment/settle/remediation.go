@@ -24,6 +24,7 @@ import (
 // Healthy records that the applied revision is healthy, its hooks included.
 func (st *Stage) Healthy(in *Input) error {
 	in.Object.Status.LastHealthyRevision, in.Object.Status.Package = in.Object.Status.LastAppliedRevision, in.Note.Planned.Contains
+	in.Object.Status.Requires = in.Note.Planned.Requires
 	st.keepHealthy(in)
 	return in.prove()
 }

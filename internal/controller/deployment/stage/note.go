@@ -41,6 +41,7 @@ type PlannedNote struct {
 	Conflicts map[inventory.ID]FieldConflict // about objects that were repaired recently
 	Material  string                         // digest of the converted revision: see substance
 	Contains  *v1alpha1.PackageStatus        // the package that the revision is; nil for none
+	Requires  []v1alpha1.BundleRequirement   // what it requires
 	// Steady: the same input would give a plan without actions as long as the metadata of the objects stays the same and the
 	// cluster has the Capabilities; nil where the conversion did not ask for these.
 	Steady       bool

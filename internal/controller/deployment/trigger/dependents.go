@@ -59,6 +59,30 @@ func (r Mapper) WaitingFor(ctx context.Context, provider client.Object) []reconc
 	return requests
 }
 
+// RequirementsChanged passes deployments that require something else than before, or nothing more.
+func RequirementsChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*v1alpha1.BundleDeployment)
+			after, fine := e.ObjectNew.(*v1alpha1.BundleDeployment)
+			return ok && fine && (!equality.Semantic.DeepEqual(before.Status.Requires, after.Status.Requires) ||
+				!equality.Semantic.DeepEqual(before.Spec.RegistryV1, after.Spec.RegistryV1) ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+		},
+	}
+}
+
+// BlockedBy lists the deployments with a plan that is refused because another one would lose what it requires.
+func (r Mapper) BlockedBy(_ context.Context, by client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, key := range r.Blocked.By(by.GetNamespace(), by.GetName()) {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
+}
+
 // Dependents lists the deployments that wait for this one. Any change of it counts,
 // since a readyExpr may read every field.
 func (r Mapper) Dependents(_ context.Context, of client.Object) []reconcile.Request {

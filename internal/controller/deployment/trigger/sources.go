@@ -23,6 +23,8 @@ type Mapper struct {
 	Client client.Reader
 	// Packages are the names of packages, and Dependencies those of deployments, that deployments wait for.
 	Packages, Dependencies *waiting.Names
+	// Blocked are the names of deployments that a refused plan would break.
+	Blocked *waiting.Names
 }
 
 // StatusLost passes updates that emptied a status, as a restore from a backup does, so

@@ -26,7 +26,7 @@ type member struct {
 	sleeps   map[string]bool // revisions that never become ready
 	refuses  bool            // it cannot be reached
 	invalid  bool            // its labels give no spec
-	cluster  int             // which one is reached
+	leads    []int           // the clusters that its kubeconfigs lead to; the last one is in the spec of the rollout
 	object   int             // which object stands for it
 	created  time.Time       // since when
 }
@@ -36,6 +36,7 @@ type version struct {
 	child *Child
 	away  time.Time // since when it cannot be reached
 	on    int       // the cluster that its objects are in; 0 while there are none
+	kube  int       // the index of its kubeconfig
 	with  int       // the object that stood for it when it was ready last
 }
 
@@ -103,7 +104,20 @@ func mustWindows(from ...v1alpha1.RolloutWindow) windows.List {
 
 func contentOf(revision string) string { return "sha256:content-" + revision }
 
-func (m *member) specOf(revision string) string { return fmt.Sprintf("%s-%d", revision, m.label) }
+func (m *member) specOf(revision string) string {
+	return fmt.Sprintf("%s-%d-%d", revision, m.label, m.kubeConfig())
+}
+
+// kubeConfig is the index of the kubeconfig in the spec of the rollout.
+func (m *member) kubeConfig() int { return len(m.leads) - 1 }
+
+// reached is the cluster that the BundleDeployment reaches.
+func (m *member) reached() int { return m.leads[m.newest().kube] }
+
+// leadsAway tells whether the kubeconfig in the spec of the rollout leads to another cluster than the one with the objects.
+func (m *member) leadsAway() bool {
+	return m.newest().on != 0 && m.newest().on != m.leads[m.kubeConfig()]
+}
 
 func newFleet(seed uint64) *fleet {
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -112,7 +126,7 @@ func newFleet(seed uint64) *fleet {
 	for i := range 1 + random.IntN(8) {
 		m := &member{
 			name: fmt.Sprintf("c%d", i), order: fmt.Sprint(random.IntN(3)), wave: random.IntN(len(f.strategy.Waves)), selected: f.chance(90),
-			versions: []version{{}}, fails: map[string]bool{}, sleeps: map[string]bool{}, cluster: 1, object: 1, created: testStart.Add(-time.Hour),
+			versions: []version{{}}, fails: map[string]bool{}, sleeps: map[string]bool{}, leads: []int{1}, object: 1, created: testStart.Add(-time.Hour),
 		}
 		for _, revision := range testStages {
 			m.fails[revision], m.sleeps[revision] = f.chance(12), f.chance(6)
@@ -166,7 +180,7 @@ func (f *fleet) refresh(p *process) {
 // perturb changes the world at random.
 func (f *fleet) perturb() {
 	m := f.members[f.random.IntN(len(f.members))]
-	switch f.random.IntN(20) {
+	switch f.random.IntN(21) {
 	case 0:
 		f.paused = !f.paused
 	case 1:
@@ -212,7 +226,7 @@ func (f *fleet) perturb() {
 	case 16:
 		m.invalid = !m.invalid
 	case 17: // another control plane, with or without another object that stands for it
-		m.cluster = 1 + f.random.IntN(3)
+		m.leads[m.newest().kube] = 1 + f.random.IntN(3)
 		if f.chance(50) {
 			m.object, m.created = m.object+1, f.now
 		}
@@ -220,6 +234,8 @@ func (f *fleet) perturb() {
 		m.object, m.created = m.object+1, f.now
 	case 19:
 		f.abandon, f.unlisted = f.chance(70), f.chance(20)
+	case 20: // another kubeconfig in the spec of the rollout
+		m.leads = append(m.leads, 1+f.random.IntN(3))
 	case 15:
 		f.processes = []*process{f.newProcess()}
 	}
@@ -266,10 +282,11 @@ func (f *fleet) reconcile(m *member) {
 			v.child.OtherTarget = false
 		})
 	case m.refuses:
-	case m.newest().on != 0 && m.newest().on != m.cluster:
-		if !c.OtherTarget {
+	case m.newest().on != 0 && m.newest().on != m.reached():
+		if !c.OtherTarget || c.ObservedGeneration != c.Generation {
 			m.change(func(v *version) {
 				v.child.OtherTarget, v.child.Ready, v.child.ReadySince, v.child.Reason, v.child.Stalled = true, false, f.now, v1alpha1.ReasonTargetChanged, true
+				v.child.ObservedGeneration = c.Generation
 			})
 		}
 	case c.OtherTarget: // it leads to the former cluster again
@@ -277,9 +294,9 @@ func (f *fleet) reconcile(m *member) {
 	case !m.newest().away.IsZero():
 		m.change(func(v *version) { v.away, v.child.Reason = time.Time{}, "" })
 	case c.Suspended:
-	case c.ObservedGeneration != c.Generation:
+	case c.ObservedGeneration != c.Generation, c.Tried != c.Generation:
 		m.change(func(v *version) {
-			v.on = m.cluster
+			v.on = m.reached()
 			v.child.ObservedGeneration, v.child.Tried, v.child.Outcome = c.Generation, c.Generation, ""
 			v.child.Content, v.child.Ready, v.child.ReadySince, v.child.Stalled = contentOf(c.Revision), false, f.now, false
 		})
@@ -314,6 +331,7 @@ func (f *fleet) input(p *process) *Input {
 		}
 		seen := m.versions[p.seen[m.name]]
 		fact := Fact{Name: m.name, Wave: m.wave, Order: m.order, Child: seen.child, UnreachableSince: seen.away, Wanted: m.specOf(in.Update.Name), ClusterUID: fmt.Sprint(m.object), ClusterCreated: m.created}
+		fact.OtherKubeConfig = seen.child != nil && seen.kube != m.kubeConfig()
 		if m.invalid {
 			fact.Invalid = "the variable region has no value"
 		}
@@ -435,6 +453,7 @@ func (f *fleet) act(p *process, starts []v1alpha1.RolloutStart) {
 			if v.child == nil {
 				v.child = &Child{ObservedGeneration: -1}
 			}
+			v.kube = m.kubeConfig()
 			v.child.ClusterUID = StartsWith(before, fmt.Sprint(m.object), m.created)
 			v.child.Revision, v.child.SpecHash, v.child.Start, v.child.Started = s.Revision, m.specOf(s.Revision), s.Start, f.now
 			v.child.Generation++

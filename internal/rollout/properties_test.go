@@ -80,6 +80,7 @@ func (f *fleet) settle() {
 		}
 		if still > 5 || f.problem != "" {
 			f.checkReplaced()
+			f.checkReleased()
 			return
 		}
 	}
@@ -98,6 +99,27 @@ func (f *fleet) checkReplaced() {
 		if m.selected && isProven && !c.Suspended && !m.invalid && !m.refuses {
 			f.fail("R31: %s was rebuilt, and is not replaced: %+v", m.name, c)
 		}
+	}
+}
+
+// checkReleased wants no cluster to wait for a user at the end of which the kubeconfig was corrected.
+func (f *fleet) checkReleased() {
+	if f.lastWhy != v1alpha1.ReasonHeld && f.lastWhy != v1alpha1.ReasonComplete {
+		return
+	}
+	isHeld := false
+	for _, m := range f.members {
+		c := m.newest().child
+		if !m.selected || c == nil || m.refuses || m.invalid {
+			continue
+		}
+		isHeld = isHeld || c.Suspended || m.leadsAway()
+		if f.lastWhy == v1alpha1.ReasonComplete && !c.Suspended && m.newest().kube != m.kubeConfig() {
+			f.fail("the rollout is complete, and %s has a former kubeconfig", m.name)
+		}
+	}
+	if f.lastWhy == v1alpha1.ReasonHeld && !isHeld {
+		f.fail("the rollout is held, and every cluster is reached by its kubeconfig")
 	}
 }
 
@@ -125,6 +147,7 @@ func (f *fleet) check(p *process, in *Input, out *Decision) {
 	f.checkWaves(v)
 	f.checkWhy(v)
 	f.checkRebuilt(v)
+	f.checkHeld(v)
 	numbers := map[int64]bool{}
 	for _, s := range out.Starts {
 		if s.Start <= in.Starts || numbers[s.Start] {
@@ -172,7 +195,7 @@ func (f *fleet) view(p *process, in *Input, out *Decision) *view {
 func lands(in *Input, fact *Fact) bool {
 	c := fact.Child
 	switch {
-	case c == nil, c.Suspended, c.OtherTarget, !fact.UnreachableSince.IsZero() && in.Now.Sub(fact.UnreachableSince) >= in.Strategy.unreachableAfter:
+	case c == nil, c.Suspended, c.OtherTarget && c.ObservedGeneration == c.Generation, !fact.UnreachableSince.IsZero() && in.Now.Sub(fact.UnreachableSince) >= in.Strategy.unreachableAfter:
 		return false
 	case c.ObservedGeneration != c.Generation:
 		return true
@@ -396,6 +419,25 @@ func (f *fleet) checkRebuilt(v *view) {
 			f.fail("R31: %s is replaced, which the rollout does not permit", one.Cluster)
 		case fact.Child.ClusterUID == fact.ClusterUID || fact.Child.Suspended:
 			f.fail("R31: %s is replaced without evidence", one.Cluster)
+		}
+	}
+}
+
+// checkHeld wants a cluster to be held only while a user has to act: it is suspended, or the kubeconfig that it has, which is that of the
+// rollout, leads to another cluster.
+func (f *fleet) checkHeld(v *view) {
+	for i, state := range v.states {
+		fact := &v.in.Clusters[i]
+		if state != Held || fact.Child.Suspended {
+			continue
+		}
+		wanted := fact.Wanted
+		if v.in.Return {
+			wanted = fact.WantedCurrent
+		}
+		isTried := fact.Child.ObservedGeneration == fact.Child.Generation
+		if !fact.Child.OtherTarget || !isTried || fact.OtherKubeConfig && fact.Child.SpecHash != wanted {
+			f.fail("%s is held, and no user has to act: %+v", fact.Name, fact.Child)
 		}
 	}
 }

@@ -50,6 +50,8 @@ type Child struct {
 	ApprovalPending    bool
 	// OtherTarget tells that its objects are in another cluster than the one that is reached.
 	OtherTarget bool
+	// Deleting tells that it is being deleted.
+	Deleting bool
 	// ClusterUID is the annotation that starts write: see StartsWith.
 	ClusterUID string
 
@@ -86,6 +88,7 @@ func ChildOf(d *v1alpha1.BundleDeployment) *Child {
 		Rejected:           d.Status.RejectedRevision,
 		Handled:            d.Status.LastHandledReconcileAt,
 		OtherTarget:        reachesAnother(d),
+		Deleting:           !d.DeletionTimestamp.IsZero(),
 		ClusterUID:         d.Annotations[v1alpha1.RolloutClusterAnnotation],
 	}
 	child.Start, _ = strconv.ParseInt(d.Annotations[v1alpha1.RolloutStartAnnotation], 10, 64)
@@ -148,6 +151,8 @@ type Fact struct {
 	// InvalidCurrent says why no spec can be rendered for the current revision, such as a Secret of the cluster that does not exist any
 	// more. It is empty where nothing is wrong.
 	InvalidCurrent string
+	// OtherKubeConfig tells that the BundleDeployment has another kubeconfig than the one that a start writes.
+	OtherKubeConfig bool
 	// Duplicate tells that another name stands for the same cluster.
 	Duplicate bool
 	// ClusterUID is the UID of the object that stands for the cluster, a Cluster of Cluster API or a ClusterProfile; empty where
@@ -185,7 +190,7 @@ type aim struct {
 // observe tells the state of a cluster. The first line that holds decides:
 //
 //	a start is recorded, and not seen on the BundleDeployment          Starting     in flight
-//	it is suspended, is another cluster than before, or has two names  Held
+//	it has two names, or is held (see isHeld)                          Held
 //	it could not be reached for long enough                            Unreachable
 //	no spec can be rendered                                            Failed       in flight while it moves
 //	there is no BundleDeployment                                       Pending
@@ -205,7 +210,7 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 	case f.Duplicate:
 		seen.state = Held
 		seen.reason = v1alpha1.ReasonDuplicateCluster
-	case c.isHeld():
+	case f.isHeld(at):
 		seen.state = Held
 		if c.OtherTarget {
 			seen.reason = v1alpha1.ReasonTargetChanged
@@ -272,9 +277,19 @@ func (c *Child) failed(content string) bool {
 	return c.Stalled || content != "" && strings.HasSuffix(c.Rejected, content)
 }
 
-// isHeld tells that nothing happens until a user acts: it is suspended, or reaches another cluster than the one it installed on.
-func (c *Child) isHeld() bool {
-	return c != nil && (c.Suspended || c.OtherTarget)
+// isHeld tells that nothing happens until a user acts: it is suspended, or reaches another cluster than the one it installed on. With a
+// kubeconfig that was corrected it is pending work, and what was seen before the last change of its spec says nothing about that.
+func (f *Fact) isHeld(at aim) bool {
+	c := f.Child
+	switch {
+	case c == nil, !c.Suspended && !c.OtherTarget:
+		return false
+	case c.Suspended, c.Deleting:
+		return true
+	case c.ObservedGeneration != c.Generation:
+		return false
+	}
+	return !f.OtherKubeConfig || c.Revision == at.name && c.SpecHash == at.wanted(f)
 }
 
 // waits tells that a user or another BundleDeployment has to act before the plan is carried out.

@@ -26,6 +26,10 @@ func TestStates(t *testing.T) {
 		f.Child.Ready, f.Child.Reason, f.Child.Outcome, f.Child.ReadySince = false, reason, "", testStart.Add(-time.Minute)
 		f.Child.Started = testStart.Add(-time.Minute)
 	}
+	otherTarget := func(f *Fact) {
+		notReady(f, v1alpha1.ReasonTargetChanged)
+		f.Child.Stalled, f.Child.OtherTarget = true, true
+	}
 	for name, tc := range map[string]struct {
 		reason   string
 		change   func(*Fact)
@@ -42,10 +46,31 @@ func TestStates(t *testing.T) {
 		"no child, no spec":  {reason: "none is begun with half a name", change: func(f *Fact) { f.Child, f.Invalid = nil, "no value" }, want: Failed},
 		"no spec":            {reason: "it ran before", change: func(f *Fact) { f.Invalid = "no value" }, want: Failed, ready: true},
 		"suspended":          {reason: "a person did", change: func(f *Fact) { f.Child.Suspended = true }, want: Held, ready: true},
-		"another cluster": {reason: "nothing is touched there", change: func(f *Fact) {
-			notReady(f, v1alpha1.ReasonTargetChanged)
-			f.Child.Stalled, f.Child.OtherTarget = true, true
-		}, want: Held},
+		"another cluster":    {reason: "nothing is touched there", change: otherTarget, want: Held},
+		"another cluster, other kubeconfig": {reason: "it was corrected", want: Pending, change: func(f *Fact) {
+			otherTarget(f)
+			f.OtherKubeConfig, f.Wanted = true, "v1:3"
+		}},
+		"another cluster, other labels": {reason: "the kubeconfig is the same", want: Held, change: func(f *Fact) {
+			otherTarget(f)
+			f.Wanted = "v1:3"
+		}},
+		"another cluster, kubeconfig of a user": {reason: "a start would not change it", want: Held, change: func(f *Fact) {
+			otherTarget(f)
+			f.OtherKubeConfig = true
+		}},
+		"another cluster before the start": {reason: "the corrected kubeconfig was not tried yet", want: Updating, inFlight: true, change: func(f *Fact) {
+			otherTarget(f)
+			f.Child.Generation = 4
+		}},
+		"another cluster, being deleted": {reason: "it is not written any more", want: Held, change: func(f *Fact) {
+			otherTarget(f)
+			f.OtherKubeConfig, f.Wanted, f.Child.Deleting, f.Child.Generation = true, "v1:3", true, 4
+		}},
+		"another cluster, corrected and suspended": {reason: "a person did", want: Held, change: func(f *Fact) {
+			otherTarget(f)
+			f.OtherKubeConfig, f.Wanted, f.Child.Suspended = true, "v1:3", true
+		}},
 		"two names":                  {reason: "which one is right?", change: func(f *Fact) { f.Duplicate = true }, want: Held, ready: true},
 		"waits for its approval":     {reason: "a person has to approve", change: func(f *Fact) { notReady(f, ""); f.Child.ApprovalPending = true }, want: Held},
 		"approval after it was well": {reason: "another plan of the same revision", change: func(f *Fact) { f.Child.ApprovalPending = true }, want: Updated, ready: true},

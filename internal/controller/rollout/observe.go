@@ -132,6 +132,7 @@ func (r *Reconciler) addChild(ctx context.Context, s *state, fact *rollout.Fact)
 		return err
 	}
 	fact.Child = rollout.ChildOf(child)
+	fact.OtherKubeConfig = !s.clusters[fact.Name].IsReachedBy(child)
 	fact.Duplicate = s.duplicates[fact.Name]
 	s.readHash(fact, child)
 	if !fact.Child.Unreachable() && !s.clusters[fact.Name].Unhealthy {

@@ -122,6 +122,43 @@ func TestR31ClusterReplaced(t *testing.T) {
 	r.until("v2 complete", complete("v2"))
 }
 
+// TestR31KubeConfigCorrected has a kubeconfig in spec.clusters that leads to another cluster. When the entry is corrected, and nothing else, the
+// BundleDeployment gets it, and the cluster is held no longer.
+func TestR31KubeConfigCorrected(t *testing.T) {
+	r := newRig(t)
+	r.publish("v1")
+	entry := func(secret string) v1alpha1.RolloutClusters {
+		one := cluster("c2", "two")
+		one.Cluster.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: secret}}
+		return one
+	}
+	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
+		spec.Clusters = []v1alpha1.RolloutClusters{cluster("c1", "one"), entry("right")}
+	})
+	r.until("v1 complete", complete("v1"))
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters[1] = entry("wrong") })
+	r.until("the wrong kubeconfig is used", func(*v1alpha1.BundleRollout) bool {
+		return r.children()["c2"].Spec.KubeConfig.SecretRef.Name == "wrong"
+	})
+	r.frozen["c2"] = true
+	held := r.reachAnother("c2")
+	r.publish("v2")
+	r.until("the second wave is held", because(v1alpha1.ReasonHeld))
+	r.steps(3)
+	if r.children()["c2"].Generation != held.Generation {
+		t.Error("the BundleDeployment of c2 was written while it was held")
+	}
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters[1] = entry("right") })
+	r.until("the kubeconfig is corrected", func(*v1alpha1.BundleRollout) bool {
+		return r.children()["c2"].Spec.KubeConfig.SecretRef.Name == "right"
+	})
+	if object := r.until("it is tried", because(v1alpha1.ReasonUpdating)); object.Status.Clusters.Held != 0 || object.Status.Clusters.Updating != 1 {
+		t.Errorf("the corrected kubeconfig was not tried yet: %+v", object.Status.Clusters)
+	}
+	delete(r.frozen, "c2")
+	r.until("v2 complete", complete("v2"))
+}
+
 // reachAnother reports that a cluster is another one than the one with the objects. Its BundleDeployment has the finalizer of the deployment controller.
 func (r *rig) reachAnother(on string) *v1alpha1.BundleDeployment {
 	r.t.Helper()

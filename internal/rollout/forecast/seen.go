@@ -26,7 +26,7 @@ type Seen struct {
 }
 
 // Input is what a decision would be made from. It is near to that of the controller, with two differences: a cluster that has the
-// revision counts as having its spec, because the spec is not rendered; and it counts as unreachable since its BundleDeployment
+// revision, and the present kubeconfig, counts as having its spec, because the spec is not rendered; and it counts as unreachable since its BundleDeployment
 // stopped to be ready.
 func (s *Seen) Input() *rollout.Input {
 	status := &s.Rollout.Status
@@ -57,10 +57,11 @@ func (s *Seen) fact(cluster *revision.Cluster) rollout.Fact {
 	}
 	fact.Child = rollout.ChildOf(child)
 	fact.ClusterUID, fact.ClusterCreated = string(cluster.UID), cluster.Created
-	if fact.Child.Revision == s.Update.Name {
+	fact.OtherKubeConfig = !cluster.IsReachedBy(child)
+	if fact.Child.Revision == s.Update.Name && !fact.OtherKubeConfig {
 		fact.Wanted = fact.Child.SpecHash
 	}
-	if s.Current != nil && fact.Child.Revision == s.Current.Name {
+	if s.Current != nil && fact.Child.Revision == s.Current.Name && !fact.OtherKubeConfig {
 		fact.WantedCurrent = fact.Child.SpecHash
 	}
 	if fact.Child.Unreachable() || cluster.Unhealthy {

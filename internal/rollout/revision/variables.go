@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -31,6 +32,11 @@ type Cluster struct {
 	KubeConfig *v1alpha1.KubeConfigReference
 	// RemoteServiceAccountName is used instead of that of the template.
 	RemoteServiceAccountName string
+}
+
+// IsReachedBy tells whether a BundleDeployment has the kubeconfig of the cluster.
+func (c Cluster) IsReachedBy(live *v1alpha1.BundleDeployment) bool {
+	return equality.Semantic.DeepEqual(live.Spec.KubeConfig, c.KubeConfig)
 }
 
 // clusterVariable is the name of the variable that every rollout has.

@@ -105,6 +105,7 @@ type tally struct {
 	updated     int
 	inFlight    int
 	pending     int // those that can be started
+	outdated    int // those that cannot be reached, and can be started
 	held        int
 	failed      int
 	unreachable int
@@ -202,6 +203,9 @@ func (t *tally) add(index int, seen *observed) {
 		t.failed++
 	case Unreachable:
 		t.unreachable++
+		if seen.isOutdated {
+			t.outdated++
+		}
 	case Updated:
 		t.updated++
 	}
@@ -258,15 +262,23 @@ func (d *decider) start(wave int, revision string, candidates []int) (began, blo
 }
 
 // candidates are the clusters of a wave that a condition selects and that can be started, ready ones first, then by orderBy,
-// then by name. In a return, those that are not ready come first: the revision may be why.
+// then by name. In a return, those that are not ready come first: the revision may be why. Those that cannot be reached come last. Of
+// these, only the ones with a start that has not ended are candidates: it goes on as soon as they can be reached again, at once and
+// with whichever revision their BundleDeployment has then.
 func (d *decider) candidates(wave int, selects func(int) bool) []int {
 	var found []int
 	for _, i := range d.waves[wave].clusters {
-		if d.seen[i].state == Pending && selects(i) {
+		if (d.seen[i].state == Pending || d.seen[i].isOutdated) && selects(i) {
 			found = append(found, i)
 		}
 	}
 	slices.SortFunc(found, func(a, b int) int {
+		if d.seen[a].isOutdated != d.seen[b].isOutdated {
+			if d.seen[b].isOutdated {
+				return -1
+			}
+			return 1
+		}
 		if d.seen[a].ready != d.seen[b].ready {
 			if d.seen[a].ready != d.in.Return {
 				return -1

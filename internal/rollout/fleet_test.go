@@ -73,6 +73,8 @@ type fleet struct {
 	completed map[string]bool
 	decisions int
 	replaced  int
+	moved     int  // clusters out of reach with a start that has not ended, at the end
+	halted    bool // no cluster is started because too many have failed
 	why       map[string]int
 	lastWhy   string
 	problem   string

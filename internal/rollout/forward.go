@@ -255,7 +255,7 @@ func (d *decider) startForward(gate string) (began, blocked int) {
 
 // startLate starts clusters of a complete wave that joined, came back or changed since.
 func (d *decider) startLate(wave int) (began, blocked int) {
-	if d.waves[wave].pending == 0 || d.gates(wave) != "" {
+	if d.waves[wave].pending+d.waves[wave].outdated == 0 || d.gates(wave) != "" {
 		return 0, 0
 	}
 	return d.start(wave, d.in.Update.Name, d.candidates(wave, anyCluster))
@@ -263,7 +263,7 @@ func (d *decider) startLate(wave int) (began, blocked int) {
 
 // startAtCurrent starts clusters of a wave that is not open yet and that run neither the update nor the current revision.
 func (d *decider) startAtCurrent(wave int) int {
-	if d.in.Current == nil || d.waves[wave].pending == 0 || d.windowsOf(wave) != "" {
+	if d.in.Current == nil || d.waves[wave].pending+d.waves[wave].outdated == 0 || d.windowsOf(wave) != "" {
 		return 0
 	}
 	began, _ := d.start(wave, d.in.Current.Name, d.candidates(wave, func(i int) bool {

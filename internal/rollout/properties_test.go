@@ -23,7 +23,7 @@ func fleets() uint64 {
 // TestProperties tries R1 to R8 on random fleets, with processes that are killed between record and act, caches that are late, a
 // second leader, pauses, aborts, approvals, windows, clusters that vanish, return and change, and newer revisions in a run.
 func TestProperties(t *testing.T) {
-	decisions, replaced := 0, 0
+	decisions, replaced, moved := 0, 0, 0
 	why := map[string]int{}
 	for seed := range fleets() {
 		f := newFleet(seed)
@@ -40,13 +40,14 @@ func TestProperties(t *testing.T) {
 		}
 		decisions += f.decisions
 		replaced += f.replaced
+		moved += f.moved
 		for reason, times := range f.why {
 			why[reason] += times
 		}
 	}
-	t.Logf("%d decisions: %v; %d clusters were replaced", decisions, why, replaced)
-	if replaced < 50 {
-		t.Errorf("only %d clusters were replaced: the fleets are too tame", replaced)
+	t.Logf("%d decisions: %v; %d clusters were replaced, %d are out of reach with a start that has not ended", decisions, why, replaced, moved)
+	if replaced < 50 || moved < 50 {
+		t.Errorf("only %d clusters were replaced, and %d are out of reach: the fleets are too tame", replaced, moved)
 	}
 	for _, reason := range allReasons {
 		if why[reason] < 20 {
@@ -81,6 +82,7 @@ func (f *fleet) settle() {
 		if still > 5 || f.problem != "" {
 			f.checkReplaced()
 			f.checkReleased()
+			f.checkOutdated()
 			return
 		}
 	}
@@ -123,6 +125,29 @@ func (f *fleet) checkReleased() {
 	}
 }
 
+// checkOutdated is R30: a cluster that cannot be reached, and goes on with its last start when it can, has what it is to get at the end.
+func (f *fleet) checkOutdated() {
+	isReturn, open := Returns(&f.status), 0
+	for open < len(f.status.Waves) && f.status.Waves[open].CompletionTime != nil {
+		open++
+	}
+	want := f.status.UpdateRevision
+	if isReturn {
+		want = f.status.CurrentRevision
+	}
+	for _, m := range f.members {
+		c, away := m.newest().child, m.newest().away
+		switch {
+		case !m.selected, m.invalid, c == nil, away.IsZero(), f.now.Sub(away) < f.strategy.unreachableAfter, c.Suspended, c.hasEnded():
+		case f.halted && !isReturn, m.wave > open && !isReturn:
+		case c.SpecHash != m.specOf(want.Name):
+			f.fail("R30: %s gets %s when it can be reached again, want %s: %s", m.name, c.Revision, want.Name, f.lastWhy)
+		default:
+			f.moved++
+		}
+	}
+}
+
 // standstills are the reasons at which a rollout may stay for ever, with open gates.
 var standstills = []string{
 	v1alpha1.ReasonComplete, v1alpha1.ReasonRevisionRejected, v1alpha1.ReasonMaxFailuresExceeded, v1alpha1.ReasonMaxUnavailableReached,
@@ -148,6 +173,7 @@ func (f *fleet) check(p *process, in *Input, out *Decision) {
 	f.checkWhy(v)
 	f.checkRebuilt(v)
 	f.checkHeld(v)
+	f.halted = v.halted() || in.Strategy.unreachable == v1alpha1.UnreachableFail
 	numbers := map[int64]bool{}
 	for _, s := range out.Starts {
 		if s.Start <= in.Starts || numbers[s.Start] {
@@ -282,7 +308,7 @@ func (f *fleet) checkGates(v *view) {
 		case revision == v.in.Update.Name && !isCurrent && rules.needsApprovalBefore() && len(v.in.Approvals) == 0:
 			f.fail("R6: %s begins without an approval", fact.Name)
 		}
-		if v.states[i] != Pending {
+		if v.states[i] != Pending && (v.states[i] != Unreachable || fact.Child.hasEnded()) {
 			f.fail("R6: %s begins, which is %s", fact.Name, v.states[i])
 		}
 		if newest := f.member(fact.Name).newest().child; !v.in.Return && revision != v.in.Update.Name && newest != nil && newest.Revision == v.in.Update.Name {

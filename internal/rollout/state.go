@@ -171,6 +171,8 @@ type observed struct {
 	reason string
 	// inFlight tells that it takes a place of maxConcurrency.
 	inFlight bool
+	// isOutdated tells of one that cannot be reached that its last start has not ended, and was of something else than it is to get.
+	isOutdated bool
 	// ready tells that it is available: to start it makes one more unavailable.
 	ready bool
 	// since is when the state began, where that is known.
@@ -217,6 +219,7 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 		}
 	case d.unreachable(f, &seen):
 		seen.state = Unreachable
+		seen.isOutdated = at.invalid(f) == "" && !c.hasEnded() && (c.Revision != at.name || c.SpecHash != at.wanted(f))
 	case at.invalid(f) != "":
 		seen.state = Failed
 		seen.reason = v1alpha1.ReasonInvalidChild
@@ -291,6 +294,9 @@ func (f *Fact) isHeld(at aim) bool {
 	}
 	return !f.OtherKubeConfig || c.Revision == at.name && c.SpecHash == at.wanted(f)
 }
+
+// hasEnded tells whether the last start ended, in whichever way. Otherwise it goes on by itself once the cluster can be reached.
+func (c *Child) hasEnded() bool { return c.Tried == c.Generation && c.Outcome != "" }
 
 // waits tells that a user or another BundleDeployment has to act before the plan is carried out.
 func (c *Child) waits() bool {

@@ -172,8 +172,10 @@ func (h *history) readStart(d *v1alpha1.BundleDeployment, at time.Time) {
 			h.t.Errorf("%s shows start %d after start %d", d.Name, child.Start, h.started[cluster])
 		}
 		h.started[cluster] = child.Start
-		h.out[cluster] = at
-		h.count(h.waveOf[cluster], at)
+		if !child.Unreachable() { // else it takes no place
+			h.out[cluster] = at
+			h.count(h.waveOf[cluster], at)
+		}
 		return
 	}
 	if want := revision.SourceName(Rollout, child.Revision); d.Spec.SourceRef == nil || d.Spec.SourceRef.Name != want {

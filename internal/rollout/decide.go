@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
@@ -36,7 +38,7 @@ type Approval struct {
 type Input struct {
 	Namespace string
 	Rollout   string
-	// Now is the time, and Began when this process began to watch.
+	// Now is the time, and Began when this process began to watch by the present clock: one of which the clock was set begins anew.
 	Now   time.Time
 	Began time.Time
 
@@ -218,14 +220,22 @@ func (d *decider) copyWaves() {
 		status := v1alpha1.RolloutWaveStatus{Name: name}
 		if at := slices.IndexFunc(d.in.Waves, func(w v1alpha1.RolloutWaveStatus) bool { return w.Name == name }); at >= 0 {
 			was := &d.in.Waves[at]
-			status.StartTime = was.StartTime
-			status.SuccessTime = was.SuccessTime
-			status.CompletionTime = was.CompletionTime
+			status.StartTime = d.past(was.StartTime)
+			status.SuccessTime = d.past(was.SuccessTime)
+			status.CompletionTime = d.past(was.CompletionTime)
 			status.Approval = was.Approval
 			status.EndApproval = was.EndApproval
 		}
 		d.out.Waves = append(d.out.Waves, status)
 	}
+}
+
+// past is a time that this rollout recorded. One in the future is of a clock that went back since: it counts from now.
+func (d *decider) past(recorded *metav1.Time) *metav1.Time {
+	if recorded != nil && recorded.After(d.in.Now) {
+		return d.now()
+	}
+	return recorded
 }
 
 // start begins clusters of a wave with a revision, as many as its limits and the record allow, in the order of the indexes. It

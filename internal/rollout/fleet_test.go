@@ -37,7 +37,9 @@ type version struct {
 	away  time.Time // since when it cannot be reached
 	on    int       // the cluster that its objects are in; 0 while there are none
 	kube  int       // the index of its kubeconfig
-	with  int       // the object that stood for it when it was ready last
+	// startedAt is when it was started last, and changedAt when it became ready or ceased to be, by fleet.passed.
+	startedAt, changedAt time.Duration
+	with                 int // the object that stood for it when it was ready last
 }
 
 func (m *member) newest() version { return m.versions[len(m.versions)-1] }
@@ -57,6 +59,9 @@ func (m *member) change(edit func(*version)) {
 type fleet struct {
 	random    *rand.Rand
 	now       time.Time
+	passed    time.Duration // whatever the clock says
+	gained    time.Duration // by which the clock was set forward
+	clockSets int
 	members   []*member
 	strategy  *Strategy
 	status    v1alpha1.BundleRolloutStatus
@@ -71,6 +76,8 @@ type fleet struct {
 	processes []*process
 	// completed are the waves that were completed, by run.
 	completed map[string]bool
+	// succeeded are those that succeeded, and when: passed and gained.
+	succeeded map[string]time.Duration
 	decisions int
 	replaced  int
 	moved     int  // clusters out of reach with a start that has not ended, at the end
@@ -83,6 +90,7 @@ type fleet struct {
 // process is a rollout controller: it sees versions late, and may have an old status.
 type process struct {
 	began   time.Time
+	beganAt time.Duration  // by fleet.passed
 	seen    map[string]int // the index of the version that its cache has
 	status  v1alpha1.BundleRolloutStatus
 	version int
@@ -123,7 +131,7 @@ func (m *member) leadsAway() bool {
 
 func newFleet(seed uint64) *fleet {
 	random := rand.New(rand.NewPCG(seed, 1))
-	f := &fleet{random: random, now: testStart, wanted: "r1", retries: true, completed: map[string]bool{}, why: map[string]int{}}
+	f := &fleet{random: random, now: testStart, wanted: "r1", retries: true, completed: map[string]bool{}, succeeded: map[string]time.Duration{}, why: map[string]int{}}
 	f.strategy = f.randomStrategy()
 	for i := range 1 + random.IntN(8) {
 		m := &member{
@@ -161,7 +169,7 @@ func (f *fleet) randomStrategy() *Strategy {
 
 // newProcess lists everything once past the cache, as the contract of the package says.
 func (f *fleet) newProcess() *process {
-	p := &process{began: f.now, seen: map[string]int{}}
+	p := &process{began: f.now, beganAt: f.passed, seen: map[string]int{}}
 	f.refresh(p)
 	f.list(p)
 	return p
@@ -182,7 +190,7 @@ func (f *fleet) refresh(p *process) {
 // perturb changes the world at random.
 func (f *fleet) perturb() {
 	m := f.members[f.random.IntN(len(f.members))]
-	switch f.random.IntN(21) {
+	switch f.random.IntN(22) {
 	case 0:
 		f.paused = !f.paused
 	case 1:
@@ -217,7 +225,7 @@ func (f *fleet) perturb() {
 		f.finish = !f.finish
 	case 12: // it gets sick
 		if m.newest().child != nil && m.newest().child.Ready {
-			m.change(func(v *version) { v.child.Ready, v.child.ReadySince = false, f.now })
+			m.change(func(v *version) { v.child.Ready, v.child.ReadySince, v.changedAt = false, f.now, f.passed })
 		}
 	case 13, 14:
 		if len(f.processes) == 1 {
@@ -238,6 +246,8 @@ func (f *fleet) perturb() {
 		f.abandon, f.unlisted = f.chance(70), f.chance(20)
 	case 20: // another kubeconfig in the spec of the rollout
 		m.leads = append(m.leads, 1+f.random.IntN(3))
+	case 21:
+		f.setClock()
 	case 15:
 		f.processes = []*process{f.newProcess()}
 	}
@@ -266,7 +276,8 @@ func (f *fleet) join(m *member, selected bool) {
 
 // pass lets time pass, in which the BundleDeployments reconcile.
 func (f *fleet) pass(longest time.Duration) {
-	f.now = f.now.Add(time.Second + time.Duration(f.random.Int64N(int64(longest))).Truncate(time.Second))
+	by := time.Second + time.Duration(f.random.Int64N(int64(longest))).Truncate(time.Second)
+	f.now, f.passed = f.now.Add(by), f.passed+by
 	for _, m := range f.members {
 		if m.newest().child != nil {
 			f.reconcile(m)
@@ -280,7 +291,7 @@ func (f *fleet) reconcile(m *member) {
 	switch {
 	case m.refuses && m.newest().away.IsZero():
 		m.change(func(v *version) {
-			v.away, v.child.Ready, v.child.ReadySince, v.child.Reason = f.now, false, f.now, v1alpha1.ReasonClusterUnreachable
+			v.away, v.child.Ready, v.child.ReadySince, v.child.Reason, v.changedAt = f.now, false, f.now, v1alpha1.ReasonClusterUnreachable, f.passed
 			v.child.OtherTarget = false
 		})
 	case m.refuses:
@@ -288,7 +299,7 @@ func (f *fleet) reconcile(m *member) {
 		if !c.OtherTarget || c.ObservedGeneration != c.Generation {
 			m.change(func(v *version) {
 				v.child.OtherTarget, v.child.Ready, v.child.ReadySince, v.child.Reason, v.child.Stalled = true, false, f.now, v1alpha1.ReasonTargetChanged, true
-				v.child.ObservedGeneration = c.Generation
+				v.child.ObservedGeneration, v.changedAt = c.Generation, f.passed
 			})
 		}
 	case c.OtherTarget: // it leads to the former cluster again
@@ -300,7 +311,7 @@ func (f *fleet) reconcile(m *member) {
 		m.change(func(v *version) {
 			v.on = m.reached()
 			v.child.ObservedGeneration, v.child.Tried, v.child.Outcome = c.Generation, c.Generation, ""
-			v.child.Content, v.child.Ready, v.child.ReadySince, v.child.Stalled = contentOf(c.Revision), false, f.now, false
+			v.child.Content, v.child.Ready, v.child.ReadySince, v.child.Stalled, v.changedAt = contentOf(c.Revision), false, f.now, false, f.passed
 		})
 	case m.fails[c.Revision] && !c.Stalled:
 		m.change(func(v *version) { v.child.Stalled = true })
@@ -309,7 +320,7 @@ func (f *fleet) reconcile(m *member) {
 	case !c.Ready && !m.fails[c.Revision] && !m.sleeps[c.Revision] && f.chance(60):
 		m.change(func(v *version) {
 			v.child.Ready, v.child.ReadySince, v.child.Outcome, v.child.Finished = true, f.now, v1alpha1.OutcomeHealthy, f.now
-			v.child.LastHealthy, v.with = f.now, m.object
+			v.child.LastHealthy, v.with, v.changedAt = f.now, m.object, f.passed
 		})
 	}
 	if handled := f.now.UTC().Format(time.RFC3339); c.Handled != handled && f.chance(50) {
@@ -459,6 +470,7 @@ func (f *fleet) act(p *process, starts []v1alpha1.RolloutStart) {
 			v.child.ClusterUID = StartsWith(before, fmt.Sprint(m.object), m.created)
 			v.child.Revision, v.child.SpecHash, v.child.Start, v.child.Started = s.Revision, m.specOf(s.Revision), s.Start, f.now
 			v.child.Generation++
+			v.startedAt = f.passed
 		})
 	}
 }

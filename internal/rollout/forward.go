@@ -128,7 +128,7 @@ func (d *decider) lookedAgain(wave int, soaked time.Time) bool {
 			continue
 		}
 		handled, err := time.Parse(time.RFC3339, d.in.Clusters[i].Child.Handled)
-		if err != nil || handled.Before(asked) {
+		if err != nil || handled.Before(asked) || handled.After(d.in.Now) {
 			d.out.Look = append(d.out.Look, d.in.Clusters[i].Name)
 		}
 	}

@@ -108,7 +108,11 @@ func namesOf(clusters []Leaver) []string {
 func (in *RemovalInput) hour() *v1alpha1.RolloutRemovalStatus {
 	was := in.Status
 	if was != nil && was.Since != nil && (was.Held > 0 || in.Now.Sub(was.Since.Time) < removalWindow) {
-		return was.DeepCopy()
+		status := was.DeepCopy()
+		if status.Since.After(in.Now) { // the clock was set back
+			status.Since.Time = in.Now
+		}
+		return status
 	}
 	clusters := int32(in.Selected + len(in.Leavers)) //nolint:gosec // at most some thousands
 	return &v1alpha1.RolloutRemovalStatus{Since: &metav1.Time{Time: in.Now}, Clusters: clusters}

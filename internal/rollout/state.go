@@ -238,7 +238,7 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 // observeStarted is the second half of the table: of clusters that have the revision.
 func (d *decider) observeStarted(c *Child, at aim, seen *observed) {
 	healthy := c.wasHealthy(at.content)
-	settled := latest(c.Started, c.ReadySince, c.Finished).Add(d.in.Strategy.minReady)
+	settled := latest(d.seenAt(c.Started), d.seenAt(c.ReadySince), d.seenAt(c.Finished)).Add(d.in.Strategy.minReady)
 	switch {
 	case c.waits() && !healthy:
 		seen.state = Held
@@ -309,7 +309,7 @@ func (d *decider) unreachable(f *Fact, seen *observed) bool {
 		return false
 	}
 	seen.since = f.UnreachableSince
-	seen.next = f.UnreachableSince.Add(d.in.Strategy.unreachableAfter)
+	seen.next = latest(d.seenAt(f.UnreachableSince), d.in.Began).Add(d.in.Strategy.unreachableAfter)
 	return !d.in.Now.Before(seen.next)
 }
 
@@ -323,11 +323,22 @@ func (d *decider) overdue(c *Child, wasHealthy bool, seen *observed) bool {
 	if wasHealthy {
 		since = c.ReadySince
 	}
-	deadline := latest(since, d.in.Began).Add(d.in.Strategy.progressDeadline)
+	deadline := latest(d.seenAt(since), d.in.Began).Add(d.in.Strategy.progressDeadline)
 	if seen.next.IsZero() || deadline.Before(seen.next) {
 		seen.next = deadline
 	}
 	return !d.in.Now.Before(deadline)
+}
+
+// mostSkew is how far the clocks of two processes may be apart.
+const mostSkew = time.Minute
+
+// seenAt is a time that any process recorded, or Began if it is too far in the future: a clock was set back since.
+func (d *decider) seenAt(recorded time.Time) time.Time {
+	if recorded.After(d.in.Now.Add(mostSkew)) {
+		return d.in.Began
+	}
+	return recorded
 }
 
 // moves tells whether a BundleDeployment with another revision, or another spec, is still being updated to it.

@@ -46,7 +46,7 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 		return pipeline.Stop, err
 	}
 	s.input = rollout.Input{
-		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Began: r.began,
+		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Began: s.memory.began,
 		Strategy: s.strategy, Paused: s.object.Spec.Paused, Update: identify(update), Return: rollout.Returns(status),
 		Run: status.Run, Starts: status.Starts, Starting: status.Starting, Waves: status.Waves, Clusters: facts,
 		Approvals: s.approvals.ForDecision(), Abandon: s.object.Spec.Removal.WhenClusterGone == v1alpha1.GoneClusterAbandon, Known: s.unlisted == nil,

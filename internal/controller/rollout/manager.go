@@ -5,7 +5,6 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/predicates"
@@ -21,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/clock"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/figures"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/trigger"
@@ -52,8 +52,9 @@ type Deps struct {
 	DecisionPause time.Duration
 	// ClustersPause is how often clusters are listed when nothing else happens; a minute if 0.
 	ClustersPause time.Duration
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
+	// Now is the clock; time.Now by default. Passed is clock.Clock.Passed.
+	Now    func() time.Time
+	Passed func() time.Duration
 }
 
 // Reconciler reconciles BundleRollouts.
@@ -63,9 +64,7 @@ type Reconciler struct {
 	backoff pipeline.Backoff
 	turns   *pipeline.Turns
 	memory  memories
-
-	once  sync.Once
-	began time.Time // when this process began to reconcile
+	clock   clock.Clock
 }
 
 // NewReconciler returns a reconciler with the given dependencies.
@@ -82,6 +81,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	return &Reconciler{
 		Deps:   deps,
+		clock:  clock.Clock{Passed: deps.Passed},
 		writer: pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
 		turns:  pipeline.NewTurns(1), // decisions of a namespace one after the other
 	}
@@ -102,7 +102,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 
 // Reconcile makes one decision about a rollout, and carries it out.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	r.once.Do(func() { r.began = r.Now() })
 	object, err := pipeline.ReadCurrent[v1alpha1.BundleRollout](ctx, &r.backoff, r.Client, r.APIReader, request.NamespacedName)
 	if err != nil || !r.Shard.Owns(object) { // another instance reconciles it
 		r.turns.Drop(request.NamespacedName)
@@ -112,7 +111,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	memory := r.memory.of(request.NamespacedName, object.UID, r.Now())
+	now := r.Now()
+	memory := r.memory.of(request.NamespacedName, object.UID, now, r.clock.Began(now))
 	if pause := memory.decided.Add(r.DecisionPause).Sub(r.Now()); pause > 0 {
 		r.turns.Drop(request.NamespacedName)
 		return ctrl.Result{RequeueAfter: pause}, nil // events coalesce

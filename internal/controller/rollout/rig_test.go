@@ -87,6 +87,7 @@ type rig struct {
 	t          *testing.T
 	namespace  string
 	now        time.Time
+	set        time.Duration // by how much the clock was set forward
 	reconciler *rollout.Reconciler
 	// client is that of the controller; tests may break it.
 	client client.Client
@@ -154,7 +155,7 @@ func (r *rig) restart() {
 	}
 	r.reconciler = rollout.NewReconciler(rollout.Deps{
 		Client: r.client, APIReader: r.client, Events: &r.events, Clusters: fleet.Lister{Tenants: tenants, Most: 100},
-		Shard: r.shard, Now: func() time.Time { return r.now },
+		Shard: r.shard, Now: func() time.Time { return r.now }, Passed: func() time.Duration { return r.now.Sub(time.Unix(0, 0)) - r.set },
 	})
 }
 

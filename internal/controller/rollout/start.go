@@ -143,7 +143,7 @@ func (r *Reconciler) look(ctx context.Context, s *state) (pipeline.Outcome, erro
 	group.SetLimit(atOnce)
 	for _, name := range s.decision.Look {
 		child := s.children[name]
-		if asked, err := time.Parse(time.RFC3339, pipeline.Requested(child)); err == nil && !asked.Before(token) {
+		if asked, err := time.Parse(time.RFC3339, pipeline.Requested(child)); err == nil && !asked.Before(token) && !asked.After(s.now) {
 			continue // it was asked
 		}
 		group.Go(func() error {

@@ -72,7 +72,9 @@ const settles = 5 * time.Second
 
 // memory is what a process keeps of a rollout. All of it can be lost.
 type memory struct {
-	uid     types.UID
+	uid types.UID
+	// began is since when this process observes: see clock.Clock. What was observed before is forgotten.
+	began   time.Time
 	decided time.Time
 	// liveUntil is until when BundleDeployments are read past the cache.
 	liveUntil time.Time
@@ -118,16 +120,16 @@ type memories struct {
 }
 
 // of is the memory of a rollout, which one reconcile at a time uses.
-func (m *memories) of(key types.NamespacedName, uid types.UID, now time.Time) *memory {
+func (m *memories) of(key types.NamespacedName, uid types.UID, now, began time.Time) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all == nil {
 		m.all = map[types.NamespacedName]*memory{}
 	}
-	if known := m.all[key]; known != nil && known.uid == uid {
+	if known := m.all[key]; known != nil && known.uid == uid && known.began.Equal(began) {
 		return known
 	}
-	fresh := &memory{uid: uid, unreachable: map[string]time.Time{}, refused: map[refusal]string{}, data: map[string]keptRevision{}}
+	fresh := &memory{uid: uid, began: began, unreachable: map[string]time.Time{}, refused: map[refusal]string{}, data: map[string]keptRevision{}}
 	fresh.doubt(now)
 	m.all[key] = fresh
 	return fresh

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,11 +63,13 @@ func TestFleet(t *testing.T) {
 		t.Skip("takes two minutes: for the release suite, SATCHEL_FULL=1, or with " + clustersVariable + "=NUMBER of clusters")
 	}
 	ctrl.SetLogger(logr.Discard())
-	n := size(t)
+	n, kinds := size(t), kindsOfBundle(t)
 	w := startWorld(t, Options{Clusters: n})
 	ctx := t.Context()
-	must(t, w.Publish(ctx, "v1"))
-	must(t, w.Create(ctx, strategyOf(n)))
+	must(t, w.Publish(ctx, "v1", kinds.manifests("v1")...))
+	strategy := strategyOf(n)
+	strategy.Waves[0].Soak = v1alpha1.Duration{Duration: time.Duration(kinds) * 5 * time.Second}
+	must(t, w.Create(ctx, strategy))
 
 	began := time.Now()
 	installed := must1(w.Await(ctx, "the installation", limit(n), completeWith(1)))(t)
@@ -76,8 +78,8 @@ func TestFleet(t *testing.T) {
 	faults := breakSome(w, n)
 	before := w.perCluster()
 	began = time.Now()
-	must(t, w.Publish(ctx, "v2"))
-	soaking(t, w, n)
+	must(t, w.Publish(ctx, "v2", kinds.manifests("v2")...))
+	soaking(t, w, n, kinds)
 	upgraded := must1(w.Await(ctx, "the upgrade", limit(n), completeWith(2)))(t)
 	t.Logf("upgraded %s clusters in %s, %.1f requests a cluster; %d do not answer, %d refuse, %d deny", upgraded.Status.Progress,
 		time.Since(began).Round(100*time.Millisecond), w.perCluster()-before, faults.silent, faults.refuse, faults.deny)
@@ -94,6 +96,9 @@ func TestFleet(t *testing.T) {
 		t.Logf("%s: at most %.0f MiB", p.Name, peak)
 	}
 	decisions(t, w)
+	watches := must1(w.process(t, "bundle-deployment-controller").Sum(ctx, "satchel_watches"))(t)
+	gaps := must1(w.process(t, "bundle-deployment-controller").Sum(ctx, "satchel_watch_gaps"))(t)
+	t.Logf("%d kinds a cluster: %.0f watches, %.0f collections are compared at the interval", kinds, watches, gaps)
 	if n > smallest {
 		atRest(t, w)
 	}
@@ -103,27 +108,21 @@ func TestFleet(t *testing.T) {
 // of the metric allow no exact percentile: the one above a tenth of a second is half a second.
 func decisions(t *testing.T, w *World) {
 	t.Helper()
-	for _, p := range w.Controllers {
-		if p.Name != "bundle-rollout-controller" {
-			continue
-		}
-		took, err := p.Histogram(t.Context(), "satchel_rollout_decision_seconds")
-		must(t, err)
-		if took.GetSampleCount() == 0 {
-			t.Error("no decision was measured")
-			continue
-		}
-		for _, bucket := range took.GetBucket() {
-			if share := float64(bucket.GetCumulativeCount()) / float64(took.GetSampleCount()); share >= 0.99 {
-				t.Logf("%d decisions, %.1f ms on average, 99 %% within %.0f ms", took.GetSampleCount(), 1000*took.GetSampleSum()/float64(took.GetSampleCount()), 1000*bucket.GetUpperBound())
-				if bucket.GetUpperBound() > 0.6 {
-					t.Errorf("99 %% of the decisions need as much as %.0f ms", 1000*bucket.GetUpperBound())
-				}
-				return
-			}
-		}
-		t.Error("decisions take longer than the metric has bounds for")
+	took := must1(w.process(t, "bundle-rollout-controller").Histogram(t.Context(), "satchel_rollout_decision_seconds"))(t)
+	if took.GetSampleCount() == 0 {
+		t.Error("no decision was measured")
+		return
 	}
+	for _, bucket := range took.GetBucket() {
+		if share := float64(bucket.GetCumulativeCount()) / float64(took.GetSampleCount()); share >= 0.99 {
+			t.Logf("%d decisions, %.1f ms on average, 99 %% within %.0f ms", took.GetSampleCount(), 1000*took.GetSampleSum()/float64(took.GetSampleCount()), 1000*bucket.GetUpperBound())
+			if bucket.GetUpperBound() > 0.6 {
+				t.Errorf("99 %% of the decisions need as much as %.0f ms", 1000*bucket.GetUpperBound())
+			}
+			return
+		}
+	}
+	t.Error("decisions take longer than the metric has bounds for")
 }
 
 // startWorld builds the controllers and starts the simulation.
@@ -213,25 +212,32 @@ func breakSome(w *World, n int) broken {
 	return b
 }
 
-// soaking deletes an object on the last cluster while the first wave soaks, and wants it back in the version of that cluster.
-func soaking(t *testing.T, w *World, n int) {
+// soaking deletes an object of each kind on the last cluster while the first wave soaks, and wants it back in the version of that cluster.
+func soaking(t *testing.T, w *World, n int, kinds kindCount) {
 	t.Helper()
 	must1(w.Await(t.Context(), "the first wave to soak", limit(n), func(o *v1alpha1.BundleRollout) bool {
 		return o.Status.Run == 2 && Reason(o) == v1alpha1.ReasonSoaking
 	}))(t)
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Clusters[n-1].Name, Name: "shop-1"}}
-	must(t, w.Client.Delete(t.Context(), object))
-	began := time.Now()
-	for w.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object) != nil {
-		if time.Since(began) > time.Minute {
-			t.Fatal("the drift of a late wave was not corrected while the first one soaked")
+	var took []time.Duration
+	for _, object := range kinds.objects(w.Clusters[n-1].Name) {
+		must(t, w.Client.Delete(t.Context(), object))
+		began := time.Now()
+		for w.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object) != nil {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("the drift of a late wave (%s) was not corrected while the first one soaked", object.GetKind())
+			}
+			time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the time until an object is back is measured
 		}
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // the time until an object is back is measured
+		took = append(took, time.Since(began).Round(time.Millisecond))
+		if got := versionOf(object); got != "v1" {
+			t.Errorf("the cluster of a late wave got %s (%s) while the first wave soaked", got, object.GetKind())
+		}
 	}
-	t.Logf("drift of a late wave was corrected in %s while the first wave soaked", time.Since(began).Round(time.Millisecond))
-	if object.Data["version"] != "v1" {
-		t.Errorf("the cluster of a late wave got %s while the first wave soaked", object.Data["version"])
+	if got := must1(w.Get(t.Context()))(t); Reason(got) != v1alpha1.ReasonSoaking {
+		t.Errorf("the first wave does not soak any more: %s", Reason(got))
 	}
+	slices.Sort(took)
+	t.Logf("drift of a late wave was corrected while the first wave soaked: %s", took)
 }
 
 // checkUpgraded wants the new version on all clusters but those with faults.
@@ -268,9 +274,24 @@ func atRest(t *testing.T, w *World) {
 	}))(t)
 	const minute = time.Minute
 	time.Sleep(minute / 6) //nolint:forbidigo // what was under way ends
-	before := w.perCluster()
+	asked := w.Proxy.Asked()
 	time.Sleep(minute) //nolint:forbidigo // a rate is measured
-	t.Logf("at rest: %.2f requests a cluster in a minute", w.perCluster()-before)
+	var watches, others int64
+	for what, count := range w.Proxy.Asked() {
+		if count -= asked[what]; count == 0 {
+			continue
+		}
+		t.Logf("at rest: %d times %s", count, what)
+		if strings.HasPrefix(what, "WATCH ") {
+			watches += count
+		} else {
+			others += count
+		}
+	}
+	t.Logf("at rest: %.3f watches of a cluster are reopened in a minute", float64(watches)/float64(len(w.Clusters)))
+	if others > 0 {
+		t.Errorf("at rest: %d requests in a minute are no watches", others)
+	}
 }
 
 func must(t *testing.T, err error) {

@@ -27,6 +27,25 @@ func freeAddress(ctx context.Context) (string, error) {
 
 // Histogram reads a histogram that the process serves; nil if it has observed nothing.
 func (p *Process) Histogram(ctx context.Context, name string) (*dto.Histogram, error) {
+	family, err := p.metric(ctx, name)
+	if family == nil || len(family.GetMetric()) == 0 {
+		return nil, err
+	}
+	return family.GetMetric()[0].GetHistogram(), nil
+}
+
+// Sum reads a gauge that the process serves, and adds the values of all labels.
+func (p *Process) Sum(ctx context.Context, name string) (float64, error) {
+	family, err := p.metric(ctx, name)
+	sum := 0.0
+	for _, one := range family.GetMetric() {
+		sum += one.GetGauge().GetValue()
+	}
+	return sum, err
+}
+
+// metric reads a metric that the process serves; nil if it has none.
+func (p *Process) metric(ctx context.Context, name string) (*dto.MetricFamily, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Metrics+"/metrics", nil)
@@ -43,8 +62,5 @@ func (p *Process) Histogram(ctx context.Context, name string) (*dto.Histogram, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the metrics of %s: %w", p.Name, err)
 	}
-	if family := families[name]; family != nil && len(family.GetMetric()) > 0 {
-		return family.GetMetric()[0].GetHistogram(), nil
-	}
-	return nil, nil
+	return families[name], nil
 }

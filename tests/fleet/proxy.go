@@ -59,6 +59,7 @@ func (c *Cluster) identity() string {
 
 // Proxy gives each cluster a path. It passes credentials on, and has none itself.
 type Proxy struct {
+	asked    sync.Map // of *atomic.Int64, by what was asked
 	server   *httptest.Server
 	reverse  *httputil.ReverseProxy
 	mu       sync.RWMutex
@@ -143,6 +144,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.requests.Add(1)
+	p.count(r, name, path)
 	if fault := c.fault.Load(); fault != nil && fault.answers(w, r) {
 		return
 	}
@@ -154,6 +156,32 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set(headerCluster, c.identity())
 	}
 	p.reverse.ServeHTTP(w, r)
+}
+
+// count counts a request by its verb and path, without the namespace of the cluster.
+func (p *Proxy) count(r *http.Request, cluster, path string) {
+	verb := r.Method
+	if r.URL.Query().Get("watch") != "" {
+		verb = "WATCH"
+	}
+	counter, _ := p.asked.LoadOrStore(verb+" "+strings.Replace(path, "namespaces/"+cluster+"/", "", 1), new(atomic.Int64))
+	if number, isNumber := counter.(*atomic.Int64); isNumber {
+		number.Add(1)
+	}
+}
+
+// Asked is how often each verb and path was asked for, of all clusters.
+func (p *Proxy) Asked() map[string]int64 {
+	found := map[string]int64{}
+	p.asked.Range(func(what, counter any) bool {
+		text, isText := what.(string)
+		number, isNumber := counter.(*atomic.Int64)
+		if isText && isNumber {
+			found[text] = number.Load()
+		}
+		return true
+	})
+	return found
 }
 
 // answers answers a request by the fault. It returns false for those that are passed on.

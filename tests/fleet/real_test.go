@@ -106,7 +106,7 @@ func TestR30RealClusters(t *testing.T) {
 
 	must(t, w.Publish(ctx, "v2"))
 	await("the canary soaks", func(o *v1alpha1.BundleRollout) bool { return o.Status.Run == 2 && Reason(o) == v1alpha1.ReasonSoaking })
-	must(t, w.rolloutController(t).Kill(ctx))
+	must(t, w.process(t, "bundle-rollout-controller").Kill(ctx))
 	prod.has(t, "v1")
 	await("v2 is installed, after the rollout controller was killed in mid-wave", completeWith(2))
 	prod.has(t, "v2")
@@ -141,14 +141,14 @@ func TestR30RealClusters(t *testing.T) {
 	}
 }
 
-// rolloutController is the process of the rollout controller.
-func (w *World) rolloutController(t *testing.T) *Process {
+// process is a controller.
+func (w *World) process(t *testing.T, name string) *Process {
 	t.Helper()
 	for _, p := range w.Controllers {
-		if p.Name == "bundle-rollout-controller" {
+		if p.Name == name {
 			return p
 		}
 	}
-	t.Fatal("no rollout controller runs")
+	t.Fatalf("no %s runs", name)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,9 @@ type Options struct {
 	// that does not. It is called before each request.
 	Exists func(context.Context, tenant.Identity) (bool, error)
 	// Lifetime is the maximum time after which a watch is reopened, which is when the
-	// API server checks the account's permissions again: 5 min, less up to a half.
+	// API server checks the account's permissions again: 5 min, less up to a half. Watches of other clusters live
+	// 12 times as long, as API servers keep them open by default: with a thousand clusters, to
+	// reopen them would be most of the requests.
 	Lifetime time.Duration
 	// Retry is the pause after a first failure, which doubles up to Lifetime: 1 s.
 	Retry time.Duration
@@ -49,6 +52,8 @@ const (
 	defaultLimit      = 2000
 	defaultPerCluster = 20
 	defaultLifetime   = 5 * time.Minute
+	// lifetimesOfRemote is how many times as long watches of other clusters live.
+	lifetimesOfRemote = 12
 	// share: one account may have 1/share of the limit.
 	share = 4
 	// driftPause collects events that happen at about the same time.
@@ -66,6 +71,15 @@ func (o Options) defaulted() Options {
 	o.Refused = cmp.Or(o.Refused, 10*time.Second)
 	o.Relist = cmp.Or(o.Relist, time.Second)
 	return o
+}
+
+// lifetime is after which time a watch as an account is reopened: not all of them at once.
+func (o Options) lifetime(of tenant.Identity) time.Duration {
+	longest := o.Lifetime
+	if of.Remote() {
+		longest *= lifetimesOfRemote
+	}
+	return longest - rand.N(longest/2) //nolint:gosec // spreads requests, and is no secret
 }
 
 // Hub holds the watches of a process. A nil Hub watches nothing. It is safe for

@@ -49,7 +49,7 @@ func (n *Names) session(ctx context.Context, o *named, opened func()) error {
 			return err
 		}
 	}
-	lifetime := n.options.Lifetime - rand.N(n.options.Lifetime/2)    //nolint:gosec // spreads requests, and is no secret
+	lifetime := n.options.lifetime(o.key.identity)
 	bounded, cancel := context.WithTimeout(ctx, lifetime+lifetime/4) // should the API server not end it
 	defer cancel()
 	ref := o.key.ref

@@ -62,7 +62,7 @@ func (h *Hub) session(ctx context.Context, s *stream, version string, opened fun
 		}
 		version = listed
 	}
-	lifetime := h.options.Lifetime - rand.N(h.options.Lifetime/2)    //nolint:gosec // spreads requests, and is no secret
+	lifetime := h.options.lifetime(s.key.identity)
 	bounded, cancel := context.WithTimeout(ctx, lifetime+lifetime/4) // should the API server not end it
 	defer cancel()
 	watching, err := client.WatchMetadata(bounded, s.key.ref(), metav1.ListOptions{

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/satchel-dev/satchel/internal/controller/rollout"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/children"
 	"github.com/satchel-dev/satchel/internal/manager"
 )
 
@@ -19,7 +20,7 @@ import (
 var version string
 
 func main() {
-	process := manager.Options{Version: version, Lean: true}
+	process := manager.Options{Version: version, Lean: true, Trim: children.Trim}
 	var options rollout.Options
 	flags := pflag.NewFlagSet(rollout.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)

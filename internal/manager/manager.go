@@ -65,6 +65,8 @@ type Options struct {
 	Shard shard.Shard
 	// Lean drops the inventories of deployments from the cache, but for their cluster, for processes that never read them.
 	Lean bool
+	// Trim drops what else a process does not read of the deployments that it caches; may be nil.
+	Trim func(*v1alpha1.BundleDeployment)
 
 	selector     string
 	printVersion bool
@@ -269,6 +271,9 @@ func (o Options) trim(object any) (any, error) {
 		d.ManagedFields = nil
 		if o.Lean || !o.Shard.Owns(d) {
 			d.Status.Inventory = identity(d.Status.Inventory)
+		}
+		if o.Trim != nil {
+			o.Trim(d)
 		}
 	}
 	return object, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/rollout"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/children"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/tests/installation"
@@ -43,7 +44,7 @@ func install(t *testing.T) *installed {
 	if err := installation.Account(t.Context(), shared.admin, i.namespace, "deployer", "cluster-admin", ""); err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := manager.New(shared.config, rollout.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace, Lean: true})
+	mgr, err := manager.New(shared.config, rollout.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace, Lean: true, Trim: children.Trim})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,9 @@ package rollout
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -72,22 +69,13 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (pipeline.Outcome, e
 // readChildren reads the BundleDeployments from the cache, or past it while that may be older than what this process, or another
 // one, has written.
 func (r *Reconciler) readChildren(ctx context.Context, s *state) error {
-	reader := client.Reader(r.Client)
+	read := r.children(s).Cached
 	if s.now.Before(s.memory.liveUntil) {
-		reader = r.APIReader
+		read = r.children(s).Stored
 	}
-	var list v1alpha1.BundleDeploymentList
-	if err := reader.List(ctx, &list, client.InNamespace(s.object.Namespace), client.MatchingLabels{v1alpha1.RolloutLabel: s.object.Name}); err != nil {
-		return fmt.Errorf("listing the bundledeployments of bundlerollout %s: %w", s.key(), err)
-	}
-	s.children = make(map[string]*v1alpha1.BundleDeployment, len(list.Items))
-	for i := range list.Items {
-		child := &list.Items[i]
-		if cluster := child.Labels[v1alpha1.ClusterLabel]; child.Name == revision.ChildName(s.object.Name, cluster) {
-			s.children[cluster] = child
-		}
-	}
-	return nil
+	var err error
+	s.children, err = read(ctx)
+	return err
 }
 
 // facts are all that is known of the clusters.

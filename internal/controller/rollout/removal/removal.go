@@ -126,13 +126,13 @@ func (w Writer) replace(ctx context.Context, child *v1alpha1.BundleDeployment) (
 
 // annotate sets an annotation, or removes it.
 func (w Writer) annotate(ctx context.Context, child *v1alpha1.BundleDeployment, key, value string) error {
-	before := child.DeepCopy()
+	changed := child.DeepCopy()
 	if value == "" {
-		delete(child.Annotations, key)
+		delete(changed.Annotations, key)
 	} else {
-		metav1.SetMetaDataAnnotation(&child.ObjectMeta, key, value)
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
 	}
-	if err := w.Client.Patch(ctx, child, client.MergeFrom(before), client.FieldOwner(w.Manager)); client.IgnoreNotFound(err) != nil {
+	if err := w.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(w.Manager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("setting the annotation %s of bundledeployment %s: %w", key, client.ObjectKeyFromObject(child), err)
 	}
 	return nil

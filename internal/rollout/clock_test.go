@@ -23,6 +23,7 @@ func (f *fleet) setClock() {
 	if by > 0 {
 		f.gained += by
 	}
+	f.wentBack = f.wentBack || by < 0
 	if by.Abs() < time.Minute {
 		return
 	}
@@ -56,6 +57,9 @@ func (f *fleet) checkOverdue(p *process, v *view) {
 // checkSoak is R35: a wave soaks for as long as it has to, but for time by which the clock was set forward.
 func (f *fleet) checkSoak(v *view, wave int, key string) {
 	status := &v.out.Waves[wave]
+	if v.count(wave, everyState...) == 0 || v.in.Current != nil && v.in.Current.Digest == v.in.Update.Digest {
+		return // none is left, or all were brought back
+	}
 	if succeeded, known := f.succeeded[key]; !known && status.SuccessTime != nil {
 		f.succeeded[key] = f.passed + f.gained
 	} else if known && status.CompletionTime != nil && !f.completed[key] {

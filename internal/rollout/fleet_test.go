@@ -62,6 +62,7 @@ type fleet struct {
 	passed    time.Duration // whatever the clock says
 	gained    time.Duration // by which the clock was set forward
 	clockSets int
+	wentBack  bool // the clock was set back
 	members   []*member
 	strategy  *Strategy
 	status    v1alpha1.BundleRolloutStatus
@@ -427,7 +428,7 @@ func (f *fleet) replace(p *process, out *Decision) {
 			continue
 		}
 		f.replaced++
-		if m.newest().with == m.object {
+		if m.newest().with == m.object && !f.wentBack { // the proof compares two times
 			f.fail("R31: %s is replaced, and was ready with the object that stands for it", m.name)
 		}
 		m.change(func(v *version) { *v = version{} })

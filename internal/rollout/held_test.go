@@ -17,7 +17,7 @@ func (f *fleet) checkReplaced() {
 	}
 	for _, m := range f.members {
 		c := m.newest().child
-		isProven := c != nil && c.OtherTarget && c.ClusterUID != fmt.Sprint(m.object) && !c.LastHealthy.After(m.created)
+		isProven := c != nil && c.OtherTarget && m.newest().kube == m.kubeConfig() && c.ClusterUID != fmt.Sprint(m.object) && !c.LastHealthy.After(m.created)
 		if m.selected && isProven && !c.Suspended && !m.invalid && !m.refuses {
 			f.fail("R31: %s was rebuilt, and is not replaced: %+v", m.name, c)
 		}
@@ -32,11 +32,11 @@ func (f *fleet) checkReleased() {
 	isHeld := false
 	for _, m := range f.members {
 		c := m.newest().child
-		if !m.selected || c == nil || m.refuses || m.invalid {
+		if !m.selected || c == nil {
 			continue
 		}
 		isHeld = isHeld || c.Suspended || m.leadsAway()
-		if f.lastWhy == v1alpha1.ReasonComplete && !c.Suspended && m.newest().kube != m.kubeConfig() {
+		if f.lastWhy == v1alpha1.ReasonComplete && !c.Suspended && !m.refuses && !m.invalid && m.newest().kube != m.kubeConfig() {
 			f.fail("the rollout is complete, and %s has a former kubeconfig", m.name)
 		}
 	}

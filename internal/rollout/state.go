@@ -189,6 +189,11 @@ type aim struct {
 	invalid func(*Fact) string
 }
 
+// isWith tells whether the BundleDeployment of a cluster has the revision, with the spec that is rendered now.
+func (a aim) isWith(f *Fact) bool {
+	return f.Child.Revision == a.name && f.Child.SpecHash == a.wanted(f)
+}
+
 // observe tells the state of a cluster. The first line that holds decides:
 //
 //	a start is recorded, and not seen on the BundleDeployment          Starting     in flight
@@ -219,14 +224,14 @@ func (d *decider) observe(f *Fact, at aim, recorded int64) observed {
 		}
 	case d.unreachable(f, &seen):
 		seen.state = Unreachable
-		seen.isOutdated = at.invalid(f) == "" && !c.hasEnded() && (c.Revision != at.name || c.SpecHash != at.wanted(f))
+		seen.isOutdated = at.invalid(f) == "" && !c.hasEnded() && !at.isWith(f)
 	case at.invalid(f) != "":
 		seen.state = Failed
 		seen.reason = v1alpha1.ReasonInvalidChild
 		seen.inFlight = c != nil && d.moves(c)
 	case c == nil:
 		seen.state = Pending
-	case c.Revision != at.name || c.SpecHash != at.wanted(f):
+	case !at.isWith(f):
 		seen.state = Pending
 		seen.inFlight = d.moves(c)
 	default:
@@ -292,7 +297,7 @@ func (f *Fact) isHeld(at aim) bool {
 	case c.ObservedGeneration != c.Generation:
 		return false
 	}
-	return !f.OtherKubeConfig || c.Revision == at.name && c.SpecHash == at.wanted(f)
+	return !f.OtherKubeConfig || at.isWith(f)
 }
 
 // hasEnded tells whether the last start ended, in whichever way. Otherwise it goes on by itself once the cluster can be reached.

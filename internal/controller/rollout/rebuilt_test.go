@@ -152,8 +152,9 @@ func TestR31KubeConfigCorrected(t *testing.T) {
 	r.until("the kubeconfig is corrected", func(*v1alpha1.BundleRollout) bool {
 		return r.children()["c2"].Spec.KubeConfig.SecretRef.Name == "right"
 	})
-	if object := r.until("it is tried", because(v1alpha1.ReasonUpdating)); object.Status.Clusters.Held != 0 || object.Status.Clusters.Updating != 1 {
-		t.Errorf("the corrected kubeconfig was not tried yet: %+v", object.Status.Clusters)
+	object := r.until("it is tried", func(o *v1alpha1.BundleRollout) bool { return o.Status.Clusters.Updating == 1 })
+	if object.Status.Clusters.Held != 0 || why(object) != v1alpha1.ReasonUpdating {
+		t.Errorf("the corrected kubeconfig was not tried yet: %s, %+v", why(object), object.Status.Clusters)
 	}
 	delete(r.frozen, "c2")
 	r.until("v2 complete", complete("v2"))

@@ -11,7 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// setClock sets the clock forward or back, of all processes. One that notices it begins anew; it does not notice some seconds.
+// setClock sets the clock forward or back, of all processes. One that notices it begins again; it does not notice some seconds.
 func (f *fleet) setClock() {
 	steps := []time.Duration{3 * time.Second, 10 * time.Minute, time.Hour, 24 * time.Hour}
 	by := steps[f.random.IntN(len(steps))]

@@ -38,7 +38,7 @@ type Approval struct {
 type Input struct {
 	Namespace string
 	Rollout   string
-	// Now is the time, and Began when this process began to watch by the present clock: one of which the clock was set begins anew.
+	// Now is the time, and Began when this process began to watch by the present clock: one of which the clock was set begins again.
 	Now   time.Time
 	Began time.Time
 

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// TestBegan begins anew when the time that is shown and the time that has passed differ by much.
+// TestBegan begins again when the time that is shown and the time that has passed differ by much.
 func TestBegan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		set    time.Duration
-		anew   bool
+		again  bool
 	}{
 		"not set":   {reason: "both are equal"},
 		"corrected": {reason: "by some seconds", set: -5 * time.Second},
-		"back":      {reason: "what was recorded is in the future", set: -time.Hour, anew: true},
-		"forward":   {reason: "or the machine slept", set: time.Minute, anew: true},
+		"back":      {reason: "what was recorded is in the future", set: -time.Hour, again: true},
+		"forward":   {reason: "or the machine slept", set: time.Minute, again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, passed := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), 3*time.Hour
@@ -29,7 +29,7 @@ func TestBegan(t *testing.T) {
 			}
 			now, passed = now.Add(time.Minute+tc.set), passed+time.Minute
 			want := first
-			if tc.anew {
+			if tc.again {
 				want = now
 			}
 			if got := c.Began(now); !got.Equal(want) {

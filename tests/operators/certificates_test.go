@@ -17,7 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/registryv1"
 )
 
-// webhookClient is how an object on the cluster says that the API server reaches a webhook.
+// webhookClients is how an object on the cluster says that the API server reaches a webhook.
 func webhookClients(object *unstructured.Unstructured) []map[string]any {
 	if object.GetKind() == "CustomResourceDefinition" {
 		config, _, _ := unstructured.NestedMap(object.Object, "spec", "conversion", "webhook", "clientConfig")

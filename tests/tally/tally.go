@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,11 +31,19 @@ type tally struct {
 	tests, subtests, passed, failed, skipped, packages int
 	broken                                             bool
 	skips                                              []string
+	slow                                               []event // tests of at least slowTest
 }
 
 func newTally(out io.Writer) *tally {
 	return &tally{out: out, output: map[string][]string{}, running: map[string]bool{}}
 }
+
+const (
+	// slowTest is from which time on a test is named at the end.
+	slowTest = 10 * time.Second
+	// mostSlow is how many of them are named: those that took longest.
+	mostSlow = 10
+)
 
 // silence is the longest pause without a word about what is going on.
 const silence = 30 * time.Second
@@ -145,6 +154,9 @@ func (t *tally) endTest(e event) {
 		return
 	}
 	t.tests++
+	if e.Elapsed >= slowTest.Seconds() {
+		t.slow = append(t.slow, e)
+	}
 	if e.Action == "fail" {
 		fmt.Fprint(t.out, strings.Join(t.output[key(e)], ""))
 	}
@@ -194,6 +206,10 @@ func (t *tally) close(elapsed time.Duration) bool {
 	fmt.Fprintln(t.out)
 	for _, skip := range t.skips {
 		fmt.Fprintln(t.out, "skipped:", skip)
+	}
+	slices.SortFunc(t.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, test := range t.slow[:min(mostSlow, len(t.slow))] {
+		fmt.Fprintf(t.out, "slow: %.0f s %s (%s)\n", test.Elapsed, test.Test, test.Package)
 	}
 	ok := !t.broken && t.failed == 0 && t.tests > 0
 	verdict := "PASS"

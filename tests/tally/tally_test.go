@@ -65,6 +65,19 @@ func TestTally(t *testing.T) {
 			},
 			want: []string{"FAIL"},
 		},
+		"slow": {
+			reason: "the tests that take longest are worth a look",
+			input: []string{
+				`{"Action":"pass","Package":"p","Test":"TestA","Elapsed":9.9}`,
+				`{"Action":"pass","Package":"p","Test":"TestB","Elapsed":12}`,
+				`{"Action":"pass","Package":"p","Test":"TestC/part","Elapsed":99}`,
+				`{"Action":"pass","Package":"p","Test":"TestC","Elapsed":100}`,
+				`{"Action":"pass","Package":"p"}`,
+			},
+			ok:   true,
+			want: []string{"slow: 100 s TestC (p)\nslow: 12 s TestB (p)\n"},
+			not:  []string{"TestA", "part"},
+		},
 		"nothing ran": {
 			reason: "an empty run proves nothing",
 			want:   []string{"FAIL: 0 tests"},

@@ -159,7 +159,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer r.Running.Begin(running, effective.SourceTimeout(effective.CatalogSource(&object.Spec))+writeTimeout)()
 	began := time.Now()
 	defer r.Metrics.Reconciled(v1alpha1.BundleCatalogKind, request.NamespacedName, began)
-	defer func() { r.demands.Took(request.NamespacedName, time.Since(began), time.Now()) }()
+	defer func() { r.demands.Took(request.NamespacedName, time.Since(began), pipeline.MostCharged, time.Now()) }()
 	return r.attempt(ctx, object)
 }
 

@@ -3,6 +3,7 @@
 package pipeline
 
 import (
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -16,20 +17,21 @@ const (
 	// promptBurst is how many demands on an object are answered at once: as many as a person, or a pipeline that sets
 	// several fields in sequence, makes.
 	promptBurst = 5
-	// promptEvery is the time after which an object regains one of them.
-	promptEvery = 20 * time.Second
-	// betweenReconciles is the minimal time between other demands on one object.
+	// betweenReconciles is the time after which an object regains one of them. The rate counts, and not the time since the
+	// last answer: an edit that was answered late would make all later ones of a steady user late.
 	betweenReconciles = time.Second
+	// freeEvery is the time after which one more demand on an object is free of charge, after as many as are answered at once.
+	freeEvery = 20 * time.Second
 	// freeTime is the total time of reconciles of a namespace for such demands before they are spaced; then they get
 	// 1/timeShare of the time. It is more than a user needs who edits a small bundle every second.
 	freeTime  = 2 * time.Second
 	timeShare = 5
-	// mostCharged bounds the charged time of one reconcile, which may have waited for a slow upstream.
-	mostCharged = 5 * time.Second
+	// MostCharged bounds the charged time of one demand: its reconciles may have waited for a slow upstream.
+	MostCharged = 5 * time.Second
 )
 
 // Demands limits the rate of edits and reconcile requests (demands) of objects. The first demands on an object are answered at
-// once. Later ones are answered at most once a second, together with those that came meanwhile, and all of a namespace
+// once. Later ones are answered once a second on average, together with those that came meanwhile, and all of a namespace
 // together get a fifth of the time of one worker: so a tenant with constant demands takes little from the others, also with
 // many objects.
 type Demands struct {
@@ -40,12 +42,13 @@ type Demands struct {
 
 // demand is the last answered demand on an object.
 type demand struct {
-	what   string
-	at     time.Time
-	prompt *rate.Limiter
-	spaced bool          // it was not one of the first
-	took   time.Duration // by the last reconcile
-	ahead  time.Duration // charged before the reconcile
+	what    string
+	answers *rate.Limiter // of all demands
+	free    *rate.Limiter // of those that are not charged
+	charged bool
+	begun   bool          // a reconcile has ended
+	took    time.Duration // by its reconciles so far; of the last demand until the first one
+	ahead   time.Duration // charged before the first reconcile
 }
 
 // debt is the charged time of a namespace that is not paid off yet.
@@ -86,46 +89,58 @@ func (q *Demands) Pause(key types.NamespacedName, what string, now time.Time) ti
 	defer q.mu.Unlock()
 	last := q.known[key]
 	if last == nil {
-		last = &demand{prompt: rate.NewLimiter(rate.Every(promptEvery), promptBurst)}
+		last = &demand{
+			answers: rate.NewLimiter(rate.Every(betweenReconciles), promptBurst), free: rate.NewLimiter(rate.Every(freeEvery), promptBurst),
+		}
 		q.known[key] = last
 	}
 	if last.what == what {
 		return 0
 	}
-	prompt := last.prompt.AllowN(now, 1)
-	if !prompt {
-		pause := last.at.Add(betweenReconciles).Sub(now)
-		if of := q.namespaces[key.Namespace]; of != nil {
-			pause = max(pause, (of.left(now)-freeTime)*timeShare)
-		}
-		if pause > 0 {
-			return pause
-		}
+	pause := untilToken(last.answers, now)
+	isFree := last.free.TokensAt(now) >= 1
+	if of := q.namespaces[key.Namespace]; of != nil && !isFree {
+		pause = max(pause, (of.left(now)-freeTime)*timeShare)
 	}
+	if pause > 0 {
+		return pause
+	}
+	last.answers.AllowN(now, 1)
+	last.charged = !last.free.AllowN(now, 1)
 	last.what = what
-	last.at = now
-	last.spaced = !prompt
 	last.ahead = 0
-	if last.spaced {
+	if last.charged {
 		last.ahead = last.took
 		q.charge(key.Namespace, last.ahead, now)
 	}
+	last.begun = false
 	return 0
 }
 
-// Took records the duration of a reconcile of an object, which may be one of several for the same demand.
-func (q *Demands) Took(key types.NamespacedName, took time.Duration, now time.Time) {
+// untilToken is the time until a limiter that gives one token in betweenReconciles has one.
+func untilToken(limiter *rate.Limiter, now time.Time) time.Duration {
+	missing := 1 - limiter.TokensAt(now)
+	return time.Duration(math.Ceil(max(missing, 0) * float64(betweenReconciles)))
+}
+
+// Took records the duration of a reconcile of an object, which may be one of several for the same demand: all of them are
+// charged with no more than most.
+func (q *Demands) Took(key types.NamespacedName, took, most time.Duration, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last := q.known[key]
 	if last == nil {
 		return
 	}
-	took = min(took, mostCharged)
-	if last.spaced {
+	if !last.begun {
+		last.begun, last.took = true, 0
+	}
+	took = max(0, min(took, min(most, MostCharged)-last.took))
+	last.took += took
+	if last.charged {
 		q.charge(key.Namespace, took-last.ahead, now)
 	}
-	last.took, last.ahead = took, 0
+	last.ahead = 0
 }
 
 func (q *Demands) charge(namespace string, took time.Duration, now time.Time) {

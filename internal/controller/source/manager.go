@@ -156,7 +156,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	defer r.Running.Begin(request.NamespacedName, effective.SourceTimeout(&object.Spec)+writeTimeout)()
 	began := time.Now()
 	defer r.Metrics.Reconciled(v1alpha1.BundleSourceKind, request.NamespacedName, began)
-	defer func() { r.demands.Took(request.NamespacedName, time.Since(began), time.Now()) }()
+	defer func() { r.demands.Took(request.NamespacedName, time.Since(began), pipeline.MostCharged, time.Now()) }()
 	return r.attempt(ctx, object)
 }
 

@@ -50,8 +50,8 @@ const (
 	ReasonTimeout = "Timeout"
 	// ReasonRateLimited says that the upstream asked for fewer requests.
 	ReasonRateLimited = "RateLimited"
-	// ReasonInvalidSpec says that a field of the spec, which was stored under another
-	// version of the CRD, cannot be read.
+	// ReasonInvalidSpec says that a field of the spec is invalid: a pattern or selector is invalid or too costly, or
+	// the field was stored under another version of the CRD and cannot be read.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonRefused says that the controller's address lists, or the rules for
 	// URLs and references, forbid what the source names.

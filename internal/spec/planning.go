@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/convert/overlay"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -47,6 +48,15 @@ func Observing(d *v1alpha1.BundleDeployment, keeping bool) (observe.Request, err
 // Ignore compiles the rules for fields that drift correction ignores.
 func Ignore(d *v1alpha1.BundleDeployment) (ignore.Rules, error) {
 	return ignore.New(IgnoreRules(d))
+}
+
+// CheckSelectors checks the patterns and selectors of spec.patches and spec.driftDetection. The error names the field.
+func CheckSelectors(d *v1alpha1.BundleDeployment) error {
+	if err := overlay.CheckTargets(Overlay(&d.Spec).Patches); err != nil {
+		return err
+	}
+	_, err := Ignore(d)
+	return err
 }
 
 // IgnoreRules are these rules, not compiled.

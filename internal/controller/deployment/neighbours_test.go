@@ -67,10 +67,10 @@ func attacks() map[string]attack {
 	return map[string]attack{
 		"M25 kustomization": {files: one(costly.Kustomization(2000)), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
 		"M26 schema":        {files: one(costly.Chart()), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
-		"M27 patch targets": {files: some, deployments: 1, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonConversionFailed, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
+		"M27 patch targets": {files: some, deployments: 1, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonInvalidSpec, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Patches = slices.Repeat([]v1alpha1.Patch{{Target: counted, Patch: `[{"op":"add","path":"/data","value":{}}]`}}, 20)
 		}},
-		"M28 ignore rules": {files: some, deployments: 5, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonPlanRefused, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
+		"M28 ignore rules": {files: some, deployments: 5, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonInvalidSpec, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.DriftDetection = &v1alpha1.DriftDetection{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/value"}, Target: counted}}}
 		}},
 		"T16 edits":    {files: some, deployments: 1, every: often, change: editAnnotation, full: true},

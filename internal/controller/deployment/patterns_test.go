@@ -41,11 +41,18 @@ func TestM28PatternsOfIgnoreRules(t *testing.T) {
 		}
 	}
 	for _, key := range refused {
-		d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
+		d := r.unready(t, key, v1alpha1.ReasonInvalidSpec)
 		if message := conditions.GetMessage(d, "Ready"); !conditions.IsTrue(d, "Stalled") ||
 			!strings.Contains(message, "spec.driftDetection.ignore[0].target.name") || !strings.Contains(message, "repeat less") {
 			t.Errorf("it does not say which pattern, and what to do:\n%s", describe(d))
 		}
+	}
+	unpublished := r.deploy(t, r.namespace(t), "patched", func(d *v1alpha1.BundleDeployment) {
+		d.Spec.Patches = []v1alpha1.Patch{{Target: &v1alpha1.ObjectSelector{Name: counted}, Patch: `[{"op":"add","path":"/data","value":{}}]`}}
+	})
+	d := r.unready(t, unpublished, v1alpha1.ReasonInvalidSpec)
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "spec.patches[0].target: name: ") || !strings.Contains(message, "repeat less") {
+		t.Errorf("a patch is not refused before its source is looked for:\n%s", describe(d))
 	}
 	second := r.publish(t, victims, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
 	r.ready(t, victim, second.Revision)

@@ -59,6 +59,20 @@ func newTarget(s Selector, budget *pattern.Budget) (*target, error) {
 	return t, nil
 }
 
+// CheckTargets checks the targets of patches, within one budget for their patterns. The error names the field.
+func CheckTargets(patches []Patch) error {
+	budget := pattern.NewBudget()
+	for i, p := range patches {
+		if p.Target == nil {
+			continue
+		}
+		if _, err := newTarget(*p.Target, budget); err != nil {
+			return fmt.Errorf("spec.patches[%d].target: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // selects tells whether an object is meant: by what it is in the bundle, or has become by a patch before.
 func (t *target) selects(e *entry) bool {
 	return (t.is(e.original) || e.now != e.original && t.is(e.now)) && t.version(e.Object.GroupVersionKind().Version) &&

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -58,10 +59,14 @@ func (st *Stage) Target(ctx context.Context, in *Input) (pipeline.Outcome, error
 	return pipeline.Continue, nil
 }
 
-// Accept stops a deployment with an invalid spec. Drift of its applied revision is still
+// Accept stops a deployment with an invalid spec, before anything is loaded for it. Drift of its applied revision is still
 // corrected.
 func (st *Stage) Accept(_ context.Context, in *Input) (pipeline.Outcome, error) {
-	if err := effective.Problem(&in.Object.Spec); err != nil {
+	err := effective.Problem(&in.Object.Spec)
+	if err == nil {
+		err = spec.CheckSelectors(in.Object)
+	}
+	if err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, Err: err}
 	}
 	return pipeline.Continue, nil

@@ -200,7 +200,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestUnavailable fails to start a process (F45): EAGAIN, ENOMEM, EMFILE.
+// F45: a process cannot be started: EAGAIN, ENOMEM, EMFILE.
 func TestF45StartFails(t *testing.T) {
 	o := testOptions()
 	o.Spare = false

@@ -157,9 +157,11 @@ func (r *rig) measure(t testing.TB, what string, do func()) row {
 	r.peak(t)
 	mark := r.mark(t)
 	cpu := r.cpu(t)
+	ended := r.profile(t, what)
 	began := time.Now()
 	do()
 	took := time.Since(began)
+	ended()
 	return row{what: what, took: took, cpu: r.cpu(t) - cpu, requests: r.requests(t, mark), peak: r.peak(t)}
 }
 

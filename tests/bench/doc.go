@@ -11,6 +11,13 @@
 // memory limit of config/manager; the controller-manager of the control plane has a rate
 // limit of 200 requests a second, ten times its default.
 //
+// With SATCHEL_FULL=1 a benchmark measures all of its sizes, else the smallest. BenchmarkMixed (25,000 objects),
+// BenchmarkManyDeployments (5,000) and BenchmarkManyKinds (3,000 CRDs) look for costs that grow faster than what is measured;
+// BenchmarkSources and BenchmarkLargeImage measure the source controller. With SATCHEL_BENCH_PROFILES=FOLDER each measurement
+// leaves CPU profiles of the controller, one a second:
+//
+//	SATCHEL_BENCH_PROFILES=/tmp/p go test -run '^$' -bench Edits -benchtime 1x ./tests/bench && go tool pprof -top /tmp/p/*
+//
 // A scaled-down run with the requests counted belongs to every test run. So does one of drift:
 // objects are changed at random, and the time and the writes until each is restored are
 // measured; then other clients scale workloads and write status and annotations, which must not

@@ -82,6 +82,7 @@ func (r *rig) flux(b *testing.B) *rig {
 	}
 	ctx, cancel := context.WithCancel(b.Context())
 	flux := *r
+	flux.profiles = "" // they are not its own
 	if flux.controller, err = built.Start(ctx, kubeconfig, log); err != nil {
 		b.Fatal(err)
 	}

@@ -22,19 +22,21 @@ func (r *rig) follow(t testing.TB, list client.ObjectList, namespace string, cou
 	defer cancel()
 	held, seen := map[string]bool{}, ""
 	for {
+		done := 0
 		err := r.events(ctx, list, namespace, func(event watch.Event, object client.Object) bool {
-			if event.Type == watch.Deleted {
-				delete(held, object.GetName())
-			} else {
-				held[object.GetName()] = holds(object)
+			name := object.GetName()
+			if held[name] {
+				done--
 			}
-			done := 0
-			for name, holds := range held {
-				if holds {
-					done++
-				} else {
-					seen = name
-				}
+			if event.Type == watch.Deleted {
+				delete(held, name)
+			} else {
+				held[name] = holds(object)
+			}
+			if held[name] {
+				done++
+			} else {
+				seen = name
 			}
 			return done == count && len(held) == count
 		})

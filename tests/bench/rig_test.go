@@ -5,6 +5,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -36,7 +37,7 @@ import (
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
-// controllerUser is who the controller is to the API server.
+// ownUser is as whom the deployment controller authenticates.
 const ownUser = "system:serviceaccount:" + installation.Namespace + ":" + deployment.FieldManager
 
 // patience bounds every wait.
@@ -65,6 +66,7 @@ type rig struct {
 	*installation.Deployments
 	controller *exec.Cmd
 	user       string // as which the controller authenticates
+	profiles   string // the address of the controller's profiles, if they are wanted
 }
 
 var shared struct {
@@ -129,7 +131,11 @@ func (r *rig) run(ctx context.Context, admin *rest.Config, dir, artifacts string
 	if err := writeKubeconfig(config, kubeconfig); err != nil {
 		return err
 	}
+	if r.profiles, err = profilesAddress(); err != nil {
+		return err
+	}
 	r.controller = exec.Command(program, append([]string{
+		"--pprof-addr=" + cmp.Or(r.profiles, "0"),
 		"--kubeconfig=" + kubeconfig, "--artifact-servers=" + artifacts, "--cache-path=" + filepath.Join(dir, "cache"),
 		"--metrics-addr=0", "--health-addr=0", "--log-level=error",
 	}, strings.Fields(os.Getenv("SATCHEL_BENCH_FLAGS"))...)...)

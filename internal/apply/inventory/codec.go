@@ -26,12 +26,11 @@ const (
 	MaxEntries = 100_000
 	maxBytes   = 32 << 20
 
-	// maxEncoded bounds what is stored: base64 makes a MiB of it, and etcd's limit is
-	// one and a half for the whole object.
+	// maxEncoded is the limit where the rest of the object is not known: base64 makes 1 MiB of it.
 	maxEncoded = 768 << 10
 )
 
-// Limit is how many bytes the entries may take in a status; 768 KiB when 0.
+// Limit is how many bytes the entries may take in a status, before they are encoded in base64; 768 KiB when 0.
 type Limit int
 
 func (l Limit) bytes() int {
@@ -41,9 +40,11 @@ func (l Limit) bytes() int {
 	return int(l)
 }
 
-// planned is the part of the limit that a plan may use: flags and marks come and go while
-// it is executed.
-func (l Limit) planned() Limit { return Limit(l.bytes() - l.bytes()/32) }
+// slack is the part of a limit that a plan leaves: flags and marks come and go while it is executed.
+const slack = 32
+
+// planned is the part of the limit that a plan may use.
+func (l Limit) planned() Limit { return Limit(l.bytes() - l.bytes()/slack) }
 
 // TooLargeError says that an inventory does not fit into the status. The bundle has
 // to be split: an object may be applied only if it can be recorded.

@@ -84,6 +84,23 @@ func TestVersionsOfEntries(t *testing.T) {
 	}
 }
 
+// 30,000 objects of several kinds fit beside a usual deployment when all of their states are known.
+func TestS5ManyMixedObjectsFit(t *testing.T) {
+	var entries []inventory.Entry
+	for i := range 30_000 {
+		kind := [...]string{"ConfigMap", "Service", "ServiceAccount", "Secret", "Deployment"}[i%5]
+		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: kind, Namespace: "shop", Name: fmt.Sprintf("app-%05d", i)}, Version: "v1"})
+	}
+	const deployment = 10 << 10
+	if err := inventory.LimitBeside(deployment).CheckPlanned(inventory.New("target", entries...)); err != nil {
+		t.Error(err)
+	}
+	var large *inventory.TooLargeError
+	if err := inventory.LimitBeside(500 << 10).CheckPlanned(inventory.New("target", entries...)); !errors.As(err, &large) {
+		t.Errorf("beside a spec of 500 KiB: %v", err)
+	}
+}
+
 // An inventory that does not fit into the status is refused with a typed error and a
 // remedy.
 func TestS5TooLarge(t *testing.T) {

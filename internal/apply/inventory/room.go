@@ -4,7 +4,24 @@ package inventory
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
+
+const (
+	// maxStored is the size of a request that etcd accepts by default (--max-request-bytes), and so of an object.
+	maxStored = 3 << 19
+	// reserved is for what the rest of the object grows by while a plan is executed, and for edits by others.
+	reserved = 128 << 10
+	// leastLimit is a limit even beside an object that leaves no room: a small inventory may fit nevertheless.
+	leastLimit = 16 << 10
+)
+
+// LimitBeside returns the limit of an inventory in an object of which the rest takes so many bytes as JSON.
+func LimitBeside(rest int) Limit {
+	return Limit(max(leastLimit, base64.StdEncoding.DecodedLen(max(0, maxStored-reserved-rest))))
+}
 
 // longestEntry is the maximum size of an entry without its names and version: the
 // JSON field names, three hashes, a mark and flags. longestByte is the size of one byte of
@@ -13,6 +30,15 @@ const (
 	longestEntry = 112
 	longestByte  = 6
 )
+
+// LimitOf returns the limit of which a stored inventory takes as much as a plan may use; 0 if it lists its entries readably.
+func LimitOf(stored *v1alpha1.Inventory) Limit {
+	if stored == nil {
+		return 0
+	}
+	size := base64.StdEncoding.DecodedLen(len(stored.Compressed))
+	return Limit(size + size/slack)
+}
 
 // CheckPlanned fails with a *TooLargeError when a planned inventory will not fit into the
 // status once all of its objects are written. Hashes of the objects hardly compress, and

@@ -4,6 +4,7 @@ package deployment_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,10 +12,12 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 )
 
 // F43: whether the inventory of a plan can be stored once it is applied is judged before the
@@ -78,6 +81,34 @@ func TestF43InventoryThatWillNotFit(t *testing.T) {
 	})
 	if got, n := r.value(t, t.Context(), namespace, "old-0007"), r.maps(t, namespace); got != "one" || n != fitting || d.deployment(t).Status.LastAppliedRevision != second.Revision {
 		t.Errorf("the last revision is not kept: %q, %d objects of %d", got, n, fitting)
+	}
+}
+
+// F43: the API server stores the largest inventory that is accepted, beside a small and a large spec, and edits after it.
+func TestF43LargestInventoryIsStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	for name, size := range map[string]int{"small": 0, "large": 400 << 10} {
+		t.Run(name, func(t *testing.T) {
+			key := r.deploy(t, namespace, name, func(d *v1alpha1.BundleDeployment) {
+				d.Labels = map[string]string{driven: ""} // no controller reconciles it
+				d.Spec.Helm = &v1alpha1.HelmOptions{Values: &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", size))}}
+			})
+			var d v1alpha1.BundleDeployment
+			if err := r.admin.Get(t.Context(), key, &d); err != nil {
+				t.Fatal(err)
+			}
+			room := stage.RoomFor(&d)
+			d.Status.Inventory = &v1alpha1.Inventory{Compressed: base64.StdEncoding.EncodeToString(make([]byte, room))}
+			if err := r.admin.Status().Update(t.Context(), &d); err != nil {
+				t.Fatalf("%d bytes beside a spec of %d: %v", room, size, err)
+			}
+			d.Annotations = map[string]string{"example.org/note": strings.Repeat("x", 64<<10)}
+			if err := r.admin.Update(t.Context(), &d); err != nil {
+				t.Errorf("an edit beside %d bytes: %v", room, err)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@
 package deployment
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -115,7 +116,7 @@ type Deps struct {
 	// Watches configures how tenants' objects are watched; not at all when the Limit is 0.
 	// The controller sets Wake and Exists.
 	Watches drift.Options
-	// InventoryLimit bounds the size of the inventory in the status of a deployment.
+	// InventoryLimit bounds the size of the inventory in the status of a deployment; by default, what etcd leaves for it.
 	InventoryLimit inventory.Limit
 	// Keys of the installation prove what was approved, and protect the keys of hashes.
 	Keys keyring.Ring
@@ -312,7 +313,7 @@ func (r *Reconciler) took(d *v1alpha1.BundleDeployment, began time.Time) {
 		usual += time.Duration(d.Status.Inventory.Count) * perObject
 	}
 	now := r.Now()
-	r.demands.Took(client.ObjectKeyFromObject(d), min(now.Sub(began), usual), now)
+	r.demands.Took(client.ObjectKeyFromObject(d), now.Sub(began), usual, now)
 }
 
 // LongestReconcile bounds one reconcile, which never waits for health. The next one
@@ -374,7 +375,7 @@ const writeTimeout = 15 * time.Second
 // newState begins a reconcile of a deployment, which the API server has as stored.
 func (r *Reconciler) newState(object, stored *v1alpha1.BundleDeployment) *state {
 	s := &state{Subject: stage.Subject{
-		Object: object, Before: object.DeepCopy(), Stored: stored, Now: r.Now(), Room: r.InventoryLimit,
+		Object: object, Before: object.DeepCopy(), Stored: stored, Now: r.Now(), Room: cmp.Or(r.InventoryLimit, stage.RoomFor(object)),
 		Owner:    inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)), Kept: r.inventories.Of(string(object.UID)),
 	}}

@@ -4,6 +4,7 @@ package stage
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +42,23 @@ type Subject struct {
 	Keeping bool
 	// Snapshot reads what was applied last.
 	Snapshot *snapshot.Reader
+}
+
+// RoomFor returns how much the inventory may take in the status of a deployment: what the rest of the object leaves, and never
+// less than it takes already, since it has to be stored while objects are removed, too. Fields of the spec count twice: the API
+// server stores the names of those that were applied once more, in the managed fields, which the controller does not cache.
+func RoomFor(d *v1alpha1.BundleDeployment) inventory.Limit {
+	rest := *d
+	rest.Status.Inventory = nil
+	size := 0
+	for _, part := range []any{&rest, &rest.Spec} {
+		encoded, err := json.Marshal(part)
+		if err != nil {
+			return 0
+		}
+		size += len(encoded)
+	}
+	return max(inventory.LimitBeside(size), inventory.LimitOf(d.Status.Inventory))
 }
 
 // Key is the name of the deployment.

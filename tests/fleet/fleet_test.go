@@ -68,7 +68,7 @@ func TestFleet(t *testing.T) {
 	ctx := t.Context()
 	must(t, w.Publish(ctx, "v1", kinds.manifests("v1")...))
 	strategy := strategyOf(n)
-	strategy.Waves[0].Soak = v1alpha1.Duration{Duration: time.Duration(kinds) * 5 * time.Second}
+	strategy.Waves[0].Soak.Duration = max(strategy.Waves[0].Soak.Duration, time.Duration(kinds)*2*time.Second)
 	must(t, w.Create(ctx, strategy))
 
 	began := time.Now()

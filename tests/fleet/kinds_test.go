@@ -27,7 +27,7 @@ var furtherKinds = []string{
 	`{apiVersion: v1, kind: Service, metadata: %s, spec: {clusterIP: None, selector: {app: shop}}}`,
 	`{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: %s, spec: {podSelector: {}}}`,
 	`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: %s}`,
-	`{apiVersion: apps/v1, kind: ControllerRevision, metadata: %s, revision: 1}`,
+	`{apiVersion: apps/v1, kind: ControllerRevision, metadata: %s, revision: 1, data: {shop: 1}}`,
 	`{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: %s, addressType: IPv4, endpoints: []}`,
 }
 

@@ -141,6 +141,9 @@ func measureMany(b *testing.B, r *rig, count int) {
 // number of kinds that it does not use.
 func BenchmarkManyKinds(b *testing.B) {
 	r := newRig(b)
+	if err := apiextensionsv1.AddToScheme(r.admin.Scheme()); err != nil {
+		b.Fatal(err)
+	}
 	for _, count := range sizes(100, 3000) {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			for range b.N {

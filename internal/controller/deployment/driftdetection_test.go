@@ -151,7 +151,7 @@ func TestF25IgnoredFieldsSurvive(t *testing.T) {
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
 		d.Spec.DriftDetection.Ignore[0].Target.Kind = "("
 	})
-	r.unready(t, key, v1alpha1.ReasonPlanRefused)
+	r.unready(t, key, v1alpha1.ReasonInvalidSpec)
 }
 
 // A client that changes a field after each repair is named, and repairs become rare.

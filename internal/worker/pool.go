@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -158,13 +159,17 @@ func (p *Pool) attempt(ctx context.Context, j *job, first bool) (result, error) 
 		p.release(j, nil, 0)
 		return result{}, err
 	}
+	var start time.Duration // of a process that was started for this job
+	if w != g.process {
+		start = cpuTime(w.handle.Pid)
+	}
 	began := p.use(j, w)
 	got := w.do(ctx, j.request, &p.options)
 	if got.end == endKernel && !p.kills.rose() {
 		got.end = endCrash // another process killed it: the job did not cause that
 	}
 	p.options.Metrics.took(j.request, got.cpu, p.now().Sub(began))
-	p.release(j, w, got.cpu)
+	p.release(j, w, start+got.cpu)
 	return got, nil
 }
 
@@ -282,28 +287,37 @@ func (p *Pool) dispatch() {
 		}
 	}
 	for j := p.queue.next(now); j != nil; j = p.queue.next(now) {
-		j.turn <- p.grant(j)
+		j.turn <- p.grant(j, now)
 	}
 	p.tick()
 }
 
-// grant picks a process for a job: that of the namespace, or the spare one. A second
-// attempt gets a new process, since the cause that ended the first one may have ended the
-// spare one too.
-func (p *Pool) grant(j *job) grant {
+// grant picks a process for a job: that of the namespace, or the spare one. Heavy jobs leave
+// the spare one to the others. A second attempt gets a new process, since the cause that
+// ended the first one may have ended the spare one too.
+func (p *Pool) grant(j *job, now time.Time) grant {
 	var g grant
 	if !j.again {
 		g.process = p.takeIdle(j.request.Namespace)
 	}
-	if !j.again && g.process == nil {
+	if !j.again && !j.heavy && g.process == nil {
 		g.process, p.spare = p.spare, nil
 		p.startSpare()
 	}
 	for len(p.idle) > 0 && len(p.idle)+len(p.queue.running) > p.options.Workers {
-		g.evicted = append(g.evicted, p.idle[0])
-		p.idle = p.idle[1:]
+		g.evicted = append(g.evicted, p.evict(now))
 	}
 	return g
+}
+
+// evict takes the process that was idle for longest, of a heavy namespace if there is one: namespaces that
+// compete for the workers end each other's processes, and not those of others.
+func (p *Pool) evict(now time.Time) *process {
+	at := slices.IndexFunc(p.idle, func(w *process) bool { return p.queue.isHeavyNamespace(w.namespace, now) })
+	at = max(at, 0)
+	w := p.idle[at]
+	p.idle = slices.Delete(p.idle, at, at+1)
+	return w
 }
 
 // takeIdle returns the idle process of a namespace, or nil.

@@ -31,6 +31,46 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestKeepsLightProcess: namespaces that have used much CPU time take the processes of each
+// other, and neither that of another namespace nor the spare one.
+func TestKeepsLightProcess(t *testing.T) {
+	o := testOptions()
+	o.NamespaceCPU, o.NamespaceWindow = time.Minute, 1000*time.Hour // nothing comes back
+	p := newPool(t, o)
+	light := pidOf(t, p, "light")
+	next := 0
+	eventually(t, "the next spare process has started", func() bool {
+		next = p.count(func() int {
+			if p.spare == nil {
+				return 0
+			}
+			return p.spare.handle.Pid
+		})
+		return next != 0
+	})
+	heavy := []string{"heavy-1", "heavy-2", "heavy-3"}
+	p.count(func() int {
+		for _, namespace := range heavy {
+			p.budgets.charge(namespace, time.Second, p.now())
+		}
+		return 0
+	})
+	for range 2 {
+		for _, namespace := range heavy {
+			pidOf(t, p, namespace)
+		}
+	}
+	if after := pidOf(t, p, "light"); after != light {
+		t.Error("the process of a light namespace was ended for a heavy one")
+	}
+	if after := pidOf(t, p, "another"); after != next {
+		t.Error("a light namespace did not get the spare process: a heavy one took it")
+	}
+	if used := p.count(func() int { return int(p.budgets.spent("heavy-1", p.now())) }); used < int(time.Second+time.Millisecond) {
+		t.Errorf("two starts of processes were not charged: %s", time.Duration(used))
+	}
+}
+
 // TestRunFile passes a file by its descriptor.
 func TestRunFile(t *testing.T) {
 	p := newPool(t, testOptions())

@@ -203,7 +203,7 @@ func TestManyJobs(t *testing.T) {
 	o := testOptions()
 	p := newPool(t, o)
 	first := pidOf(t, p, "a")
-	_, fresh := memoryOf(first)
+	_, fresh, _ := memoryOf(first)
 	for range maxJobs - 2 {
 		mustRun(t, p, "allocate", "1")
 	}

@@ -13,8 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idleMemory is the memory of the spare process.
-const idleMemory = 48 * mebibyte
+const (
+	// idleMemory is the memory of the spare process and of idle ones, beside that of Workers.
+	idleMemory = 96 * mebibyte
+	// spareMemory is the part of it for the spare process: a fresh one has 8 to 10 MiB of its own.
+	spareMemory = 16 * mebibyte
+	// maxIdle is how many processes wait for another job of their namespace.
+	maxIdle = 8
+)
 
 // checkMemory refuses more memory for this process and its workers than the container has.
 // A process without GOMEMLIMIT, such as the CLI, is not checked.
@@ -30,7 +36,7 @@ func checkMemory(o *Options, container int64) error {
 	if needed <= container {
 		return nil
 	}
-	return fmt.Errorf("the container's memory limit is %s; this process (GOMEMLIMIT %s) and %d workers of %s may need %s: raise the limit, or lower --workers or --worker-memory-mib",
+	return fmt.Errorf("the container's memory limit is %s; this process (GOMEMLIMIT %s), %d workers of %s and idle ones may need %s: raise the limit, or lower --workers or --worker-memory-mib",
 		inMebibytes(container), inMebibytes(own), o.Workers, inMebibytes(o.Memory), inMebibytes(needed))
 }
 

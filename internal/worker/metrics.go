@@ -143,7 +143,7 @@ func (p *Pool) processes() []*process {
 func (p *Pool) residentBytes() float64 {
 	var sum int64
 	for _, w := range p.processes() {
-		_, resident := memoryOf(w.handle.Pid)
+		_, resident, _ := memoryOf(w.handle.Pid)
 		sum += resident
 	}
 	return float64(sum)

@@ -16,8 +16,8 @@ const mebibyte = 1 << 20
 type Options struct {
 	// Workers is how many jobs run at once.
 	Workers int
-	// Spare keeps one process started for the next namespace, beside Workers, which
-	// hides the start time.
+	// Spare keeps processes in 96 MiB of memory beside that of Workers, which hides the time of their start: one
+	// for the next namespace, and small ones that have served a namespace.
 	Spare bool
 
 	// CPU time of one job. The kernel counts in whole seconds.

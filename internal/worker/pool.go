@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -159,8 +160,8 @@ func (p *Pool) attempt(ctx context.Context, j *job, first bool) (result, error) 
 		p.release(j, nil, 0)
 		return result{}, err
 	}
-	var start time.Duration // of a process that was started for this job
-	if w != g.process {
+	var start time.Duration // of a process that has served no namespace
+	if w.jobs == 0 {
 		start = cpuTime(w.handle.Pid)
 	}
 	began := p.use(j, w)
@@ -250,7 +251,7 @@ func (p *Pool) use(j *job, w *process) time.Time {
 
 // release charges the namespace, keeps or ends the process, and lets the next job start.
 func (p *Pool) release(j *job, w *process, cpu time.Duration) {
-	keep := w != nil && p.isReusable(w)
+	keep := w != nil && w.isReusable(p.options.Memory)
 	if w != nil && !keep {
 		w.dispose() // before another process needs its memory
 	}
@@ -268,10 +269,11 @@ func (p *Pool) release(j *job, w *process, cpu time.Duration) {
 	p.dispatch()
 }
 
-// isReusable tells whether a process may do another job.
-func (p *Pool) isReusable(w *process) bool {
-	mapped, _ := memoryOf(w.handle.Pid)
-	return !w.hasEnded() && w.jobs < maxJobs && mapped < p.options.Memory/4*3
+// isReusable tells whether the process may do another job, and records its memory.
+func (w *process) isReusable(limit int64) bool {
+	mapped, _, own := memoryOf(w.handle.Pid)
+	w.own = own
+	return !w.hasEnded() && w.jobs < maxJobs && mapped < limit/4*3
 }
 
 // dispatch starts all jobs that may start, and refuses those of namespaces without CPU
@@ -304,20 +306,31 @@ func (p *Pool) grant(j *job, now time.Time) grant {
 		g.process, p.spare = p.spare, nil
 		p.startSpare()
 	}
-	for len(p.idle) > 0 && len(p.idle)+len(p.queue.running) > p.options.Workers {
+	for p.idleAreTooMany() {
 		g.evicted = append(g.evicted, p.evict(now))
 	}
 	return g
 }
 
-// evict takes the process that was idle for longest, of a heavy namespace if there is one: namespaces that
-// compete for the workers end each other's processes, and not those of others.
+// idleAreTooMany tells whether idle processes need memory that running ones may take. They do not grow while they are idle.
+func (p *Pool) idleAreTooMany() bool {
+	room := int64(p.options.Workers-len(p.queue.running)) * p.options.Memory
+	if p.options.Spare {
+		room += idleMemory - spareMemory
+	}
+	for _, w := range p.idle {
+		room -= w.own
+	}
+	return len(p.idle) > maxIdle || len(p.idle) > 0 && room < 0
+}
+
+// evict takes the idle process of the namespace that has used the most CPU time; of several, the one that was idle for longest.
 func (p *Pool) evict(now time.Time) *process {
-	at := slices.IndexFunc(p.idle, func(w *process) bool { return p.queue.isHeavyNamespace(w.namespace, now) })
-	at = max(at, 0)
-	w := p.idle[at]
-	p.idle = slices.Delete(p.idle, at, at+1)
-	return w
+	most := slices.MaxFunc(p.idle, func(a, b *process) int {
+		return cmp.Compare(p.budgets.spent(a.namespace, now), p.budgets.spent(b.namespace, now))
+	})
+	p.idle = slices.DeleteFunc(p.idle, func(w *process) bool { return w == most })
+	return most
 }
 
 // takeIdle returns the idle process of a namespace, or nil.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,7 @@ func TestRun(t *testing.T) {
 // other, and neither that of another namespace nor the spare one.
 func TestKeepsLightProcess(t *testing.T) {
 	o := testOptions()
+	o.Workers = 1
 	o.NamespaceCPU, o.NamespaceWindow = time.Minute, 1000*time.Hour // nothing comes back
 	p := newPool(t, o)
 	light := pidOf(t, p, "light")
@@ -55,9 +57,17 @@ func TestKeepsLightProcess(t *testing.T) {
 		}
 		return 0
 	})
-	for range 2 {
-		for _, namespace := range heavy {
-			pidOf(t, p, namespace)
+	for _, namespace := range heavy {
+		before := p.count(func() int { return int(p.budgets.spent(namespace, p.now())) })
+		first := pidOf(t, p, namespace)
+		if used := p.count(func() int { return int(p.budgets.spent(namespace, p.now())) }) - before; used < int(time.Millisecond) {
+			t.Errorf("the start of a process was not charged: %s", time.Duration(used))
+		}
+		if _, err := p.Run(t.Context(), Request{Namespace: namespace, Kind: "allocate", Data: []byte("60 keep")}); err != nil {
+			t.Fatal(err)
+		}
+		if again := pidOf(t, p, namespace); again != first {
+			t.Error("a process that may be kept was replaced")
 		}
 	}
 	if after := pidOf(t, p, "light"); after != light {
@@ -66,8 +76,35 @@ func TestKeepsLightProcess(t *testing.T) {
 	if after := pidOf(t, p, "another"); after != next {
 		t.Error("a light namespace did not get the spare process: a heavy one took it")
 	}
-	if used := p.count(func() int { return int(p.budgets.spent("heavy-1", p.now())) }); used < int(time.Second+time.Millisecond) {
-		t.Errorf("two starts of processes were not charged: %s", time.Duration(used))
+	held := p.count(func() (held int) {
+		for _, w := range p.idle {
+			held += int(w.own)
+		}
+		return held
+	})
+	if held > idleMemory+int(o.Memory) {
+		t.Errorf("idle processes hold %s", inMebibytes(int64(held)))
+	}
+	if n := p.count(func() int { return len(p.idle) }); n != 3 { // light, another, and one that holds 60 MiB
+		t.Errorf("%d processes are idle", n)
+	}
+}
+
+// TestFewAreIdle bounds the number of idle processes: that of the namespace that came first is ended.
+func TestFewAreIdle(t *testing.T) {
+	p := newPool(t, testOptions())
+	var pids []int
+	for i := range maxIdle + 2 {
+		pids = append(pids, pidOf(t, p, fmt.Sprint("namespace-", i)))
+	}
+	if n := p.count(func() int { return len(p.idle) }); n != maxIdle+1 { // and the one of the last job
+		t.Errorf("%d processes are idle", n)
+	}
+	if again := pidOf(t, p, "namespace-1"); again != pids[1] {
+		t.Error("the process of the second namespace was ended")
+	}
+	if again := pidOf(t, p, "namespace-0"); again == pids[0] {
+		t.Error("the process of the first namespace was not ended")
 	}
 }
 

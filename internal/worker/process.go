@@ -34,6 +34,7 @@ type process struct {
 	namespace string
 	jobs      uint32
 	idleSince time.Time
+	own       int64 // memory of its own when it became idle, in bytes
 
 	mu     sync.Mutex
 	killed end // why this process killed it; none if it did not

@@ -59,11 +59,7 @@ const muchShare = 120
 func (q *queue) much() time.Duration { return q.budgets.capacity / muchShare }
 
 func (q *queue) isHeavy(j *job, now time.Time) bool {
-	return j.heavy || q.isHeavyNamespace(j.request.Namespace, now)
-}
-
-func (q *queue) isHeavyNamespace(namespace string, now time.Time) bool {
-	return q.much() > 0 && q.budgets.spent(namespace, now) > q.much()
+	return j.heavy || q.much() > 0 && q.budgets.spent(j.request.Namespace, now) > q.much()
 }
 
 // heavyWorkers is how many workers heavy jobs may have.

@@ -88,16 +88,16 @@ func raiseCPULimit(pid int, used, more time.Duration) error {
 	return unix.Prlimit(pid, unix.RLIMIT_CPU, &limit, nil)
 }
 
-// mapped and resident memory of a process, in bytes.
-func memoryOf(pid int) (mapped, resident int64) {
+// memoryOf is the memory of a process, in bytes: what it mapped for itself, what is resident, and what of that is its own.
+func memoryOf(pid int) (mapped, resident, own int64) {
 	statm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
 	var total, inMemory, shared, text, unused, data int64
 	if _, err := fmt.Sscan(string(statm), &total, &inMemory, &shared, &text, &unused, &data); err != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
 	page := int64(os.Getpagesize())
-	return data * page, inMemory * page
+	return data * page, inMemory * page, (inMemory - shared) * page
 }

@@ -59,4 +59,4 @@ func cpuTime(int) time.Duration { return 0 }
 func raiseCPULimit(int, time.Duration, time.Duration) error { return nil }
 
 // memoryOf is not known.
-func memoryOf(int) (mapped, resident int64) { return 0, 0 }
+func memoryOf(int) (mapped, resident, own int64) { return 0, 0, 0 }

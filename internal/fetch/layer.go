@@ -5,14 +5,16 @@ package fetch
 import (
 	"archive/tar"
 	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"path"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/satchel-dev/satchel/internal/concurrentio"
 )
 
 // Names with which an image layer removes what lower layers hold (OCI image specification, layer.md).
@@ -36,19 +38,20 @@ const (
 
 // UntarLayer unpacks the tar archive of one image layer over what lower layers left, and reads r to its end:
 // whiteouts and opaque folders remove what is below, a file may cover a folder of a lower layer and the reverse.
-// Everything else is as in Untar.
+// Everything else is as in Untar. A large layer is decompressed while its files are written.
 func (t *Tree) UntarLayer(ctx context.Context, r io.Reader, packed Compression) error {
 	raw := &witness{reader: r}
 	unpacked, err := decompress(raw, packed)
 	if err != nil {
 		return raw.explain(err)
 	}
-	err = t.unpack(ctx, unpacked, layer{
+	ahead := concurrentio.NewReader(unpacked)
+	err = t.unpack(ctx, ahead, layer{
 		Tree:    t,
 		fresh:   map[string]struct{}{t.prefix: {}},
 		covered: map[string]struct{}{},
 	}.place)
-	return raw.explain(errors.Join(err, unpacked.Close()))
+	return raw.explain(errors.Join(err, ahead.Close(), unpacked.Close()))
 }
 
 // maxWindow bounds the memory of a zstd decoder: it holds the window, and as many sources are unpacked at once as the

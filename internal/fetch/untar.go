@@ -6,12 +6,15 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"strings"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/satchel-dev/satchel/internal/concurrentio"
 )
 
 // Untar unpacks an uncompressed tar archive and reads r to its end. The first entry that is not safe refuses the
@@ -39,7 +42,8 @@ func (t *Tree) UntarGzip(ctx context.Context, r io.Reader) error {
 		return raw.explain(err)
 	}
 	unzipped.Multistream(false)
-	err = t.Untar(ctx, unzipped)
+	ahead := concurrentio.NewReader(unzipped)
+	err = errors.Join(t.Untar(ctx, ahead), ahead.Close())
 	if err == nil {
 		if err = atEnd(buffered); err != nil {
 			err = errors.Join(err, t.Clear())

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/satchel-dev/satchel/internal/concurrentio"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 	"github.com/satchel-dev/satchel/internal/fetch/versions"
@@ -233,7 +234,7 @@ func (f *Fetcher) child(ctx context.Context, p place, child v1.Descriptor) (docu
 	return found, fetch.Describe(err, "image %s of the index", digest)
 }
 
-// unpack streams one layer into the tree.
+// unpack streams one layer into the tree. A large one is downloaded and hashed while it is decompressed.
 func (f *Fetcher) unpack(ctx context.Context, p place, layer v1.Descriptor, tree *fetch.Tree) error {
 	digest, err := fetch.ParseDigest(layer.Digest.String())
 	if err != nil {
@@ -247,8 +248,10 @@ func (f *Fetcher) unpack(ctx context.Context, p place, layer v1.Descriptor, tree
 	if err != nil {
 		return err
 	}
-	err = tree.UntarLayer(ctx, digest.Verify(tree.Metered(body), layer.Size), packed)
-	return errors.Join(err, body.Close())
+	ahead := concurrentio.NewReader(digest.Verify(tree.Metered(body), layer.Size))
+	err = tree.UntarLayer(ctx, ahead, packed)
+	err = errors.Join(err, body.Close()) // which ends a read of it that is under way
+	return errors.Join(err, ahead.Close())
 }
 
 // Hints tell what a user may do: without a keychain, with a login, and with a keychain that has none.

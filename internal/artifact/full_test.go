@@ -31,7 +31,7 @@ func TestF12EveryStepFails(t *testing.T) {
 	dir := t.TempDir()
 	put(t, openStore(t, dir), files(map[string]string{"a": "old"})) // as in failStep
 	put(t, openStore(t, dir, func(o *storage.Options) { o.FS = record }), noise(2, 300_000))
-	if len(steps) < 15 {
+	if len(steps) < 14 {
 		t.Fatalf("only %d steps: %v", len(steps), steps)
 	}
 	for i, step := range steps {

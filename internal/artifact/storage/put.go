@@ -92,7 +92,7 @@ func (s *Store) put(ctx context.Context, o artifact.Owner, reference, want strin
 		return meta.Artifact{}, err
 	}
 	defer archive.Discard()
-	packed, err := artifact.Pack(ctx, s.withinQuota(o, archive), tree)
+	packed, err := s.packer.Pack(ctx, s.withinQuota(o, archive), tree)
 	if err != nil {
 		return meta.Artifact{}, err
 	}

@@ -43,6 +43,7 @@ type Store struct {
 	files   volume.FileSystem
 	now     func() time.Time
 	usage   *usage
+	packer  artifact.Packer
 	damaged atomic.Int64 // how many times an artifact was looked for that is gone or damaged
 
 	owners  volume.Locks // by folder: Put, Collect and Remove of one owner exclude each other

@@ -168,40 +168,6 @@ func explain(s *state, err error) string {
 	return message
 }
 
-// announce sets Reconciling before a download.
-func (r *Reconciler) announce(ctx context.Context, s *state) error {
-	if conditions.IsFalse(s.object, meta.ReadyCondition) && s.object.Status.ObservedGeneration == s.object.Generation && s.published != nil {
-		return nil // a retry: the condition keeps the failure
-	}
-	before := s.object.DeepCopy()
-	message := "fetching " + describe(s.parts)
-	conditions.Delete(s.object, meta.StalledCondition)
-	pipeline.SetCondition(s.object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing, message)
-	if conditions.Get(s.object, meta.ReadyCondition) == nil {
-		pipeline.SetCondition(s.object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing, message)
-	}
-	if s.published == nil {
-		s.object.Status.Artifact, s.object.Status.OriginRevision = nil, ""
-	}
-	return r.writer.Write(ctx, before, s.object)
-}
-
-// describe names the references of parts in messages.
-func describe(parts []fetch.Part) string {
-	names := make([]string, 0, len(parts))
-	for _, part := range parts {
-		name := part.Resolved.Digest
-		if part.Resolved.Reference != "" {
-			name = part.Resolved.Reference
-		}
-		if name == "" {
-			name = "the archive"
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // tell records changes since before in an event and in the log, with a rate limit: the
 // errors of an upstream may change each second.
 func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSource, err error) {

@@ -99,7 +99,7 @@ func (r *Reconciler) resolveOne(ctx context.Context, s *state, source v1alpha1.S
 	return part, again || !part.Resolved.Same(previous), nil
 }
 
-// fetch downloads the resolved versions into a temporary folder, and stores them.
+// fetch downloads the resolved versions into a temporary folder, and stores them, if they have changed.
 func (r *Reconciler) fetch(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.moved {
 		return pipeline.Continue, nil
@@ -107,9 +107,10 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (pipeline.Outcome, err
 	if effective.UploadDigest(&s.object.Spec) != "" {
 		return r.publishUpload(ctx, s)
 	}
-	if err := r.announce(ctx, s); err != nil {
-		return pipeline.Stop, err
-	}
+	return r.announced(ctx, s, func(ctx context.Context) (pipeline.Outcome, error) { return r.download(ctx, s) })
+}
+
+func (r *Reconciler) download(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	tree, remove, err := scratch.NewTree(r.Scratch, "fetch-*", r.Upstreams.Limits)
 	if err != nil {
 		return pipeline.Stop, err

@@ -25,7 +25,7 @@ type Inventory struct {
 	// +listType=atomic
 	Entries []InventoryEntry `json:"entries,omitempty"`
 
-	// Compressed holds the entries when they are many: base64 of zlib over their JSON. It is a plain string, since the API server
+	// Compressed holds the entries when they are many: base64 of zlib over a packed form of them. It is a plain string, since the API server
 	// would compare a field with the format byte with a regular expression at each write of the object.
 	// +optional
 	Compressed string `json:"compressed,omitempty"`
@@ -49,7 +49,8 @@ type InventoryEntry struct {
 	R string `json:"r,omitempty"`
 
 	// F is a hash of the fields that the API server records as ours, by which
-	// drift is found without reading the object.
+	// drift is found without reading the object. It is _________v4 where the object waits for its
+	// removal and there was no room for the hash.
 	// +optional
 	F string `json:"f,omitempty"`
 

@@ -7,34 +7,32 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/adler32"
 	"slices"
-
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 // blockEntries is how many entries are compressed together. A block does not refer to earlier ones, so that the blocks
 // in which nothing changed are not compressed again; larger blocks would save one percent of the size.
 const blockEntries = 512
 
-// A compressed inventory is one zlib stream of a JSON array: this header, blocks that end at a byte, the end, and the
-// checksum of all. Versions that compress the array at once read it, and are read, as any other stream.
+// A compressed inventory is one zlib stream of the packed form: this header, the byte of the format, blocks that end at a byte,
+// the end, and the checksum of all.
 var (
 	zlibHeader = []byte{0x78, 0x9c}
-	// zlibEnd is a final stored deflate block of one byte: the closing bracket.
-	zlibEnd = []byte{0x01, 0x01, 0x00, 0xfe, 0xff, ']'}
+	// zlibStart is a stored deflate block of the byte of the format.
+	zlibStart = []byte{0x00, 0x01, 0x00, 0xfe, 0xff, format}
+	// zlibEnd is an empty and final stored deflate block.
+	zlibEnd = []byte{0x01, 0x00, 0x00, 0xff, 0xff}
 )
 
 // block is a run of entries in compressed form.
 type block struct {
-	first   bool
-	entries []Entry
-	packed  []byte
-	size    int    // not compressed
-	sum     uint32 // Adler-32 of the uncompressed bytes
+	entries  []Entry
+	packed   []byte
+	size     int    // not compressed
+	expanded int    // the texts when they are decoded
+	sum      uint32 // Adler-32 of the uncompressed bytes
 }
 
 // packBlocks compresses entries block by block. It copies the blocks that are the same at the same place in an earlier result.
@@ -44,13 +42,12 @@ func packBlocks(entries []Entry, before []block) ([]block, error) {
 	if err != nil {
 		return nil, err
 	}
-	for start := 0; start == 0 || start < len(entries); start += blockEntries {
-		part := entries[start:min(start+blockEntries, len(entries))]
+	for part := range slices.Chunk(entries, blockEntries) {
 		if at := len(blocks); at < len(before) && slices.Equal(before[at].entries, part) {
 			blocks = append(blocks, before[at])
 			continue
 		}
-		packed, err := packBlock(writer, part, start == 0)
+		packed, err := packBlock(writer, part)
 		if err != nil {
 			return nil, err
 		}
@@ -59,39 +56,37 @@ func packBlocks(entries []Entry, before []block) ([]block, error) {
 	return blocks, nil
 }
 
-func packBlock(writer *flate.Writer, entries []Entry, first bool) (block, error) {
-	listed, err := encodeEntries(entries)
-	if err != nil {
+func packBlock(writer *flate.Writer, entries []Entry) (block, error) {
+	if err := check(entries); err != nil {
 		return block{}, err
 	}
-	raw, err := json.Marshal(listed)
-	if err != nil {
-		return block{}, err
-	}
-	raw = raw[:len(raw)-1] // the bracket at the end is that of the last block
-	if !first {
-		raw[0] = ','
-	}
+	sections, expanded := pack(entries)
+	made := block{entries: entries, expanded: expanded}
 	var packed bytes.Buffer
+	sum := adler32.New()
 	writer.Reset(&packed)
-	_, err = writer.Write(raw)
-	if err = errors.Join(err, writer.Flush()); err != nil {
-		return block{}, err
+	for _, section := range sections {
+		_, err := writer.Write(section)
+		if err = errors.Join(err, writer.Flush()); err != nil {
+			return block{}, err
+		}
+		_, _ = sum.Write(section) // it never fails
+		made.size += len(section)
 	}
-	return block{first: first, entries: entries, packed: packed.Bytes(), size: len(raw), sum: adler32.Checksum(raw)}, nil
+	made.packed, made.sum = packed.Bytes(), sum.Sum32()
+	return made, nil
 }
 
-// joinBlocks makes one zlib stream of all blocks, and tells how long its content is.
+// joinBlocks makes one zlib stream of all blocks, and tells how much it takes when it is decoded.
 func joinBlocks(blocks []block) (compressed []byte, size int) {
-	compressed = slices.Clone(zlibHeader)
-	sum := adler32.Checksum(nil)
+	compressed = slices.Concat(zlibHeader, zlibStart)
+	sum := adler32.Checksum([]byte{format})
 	for _, b := range blocks {
 		compressed = append(compressed, b.packed...)
 		sum = combineAdler(sum, b.sum, b.size)
-		size += b.size
+		size += b.size + b.expanded
 	}
 	compressed = append(compressed, zlibEnd...)
-	sum = combineAdler(sum, adler32.Checksum([]byte{']'}), 1)
 	return binary.BigEndian.AppendUint32(compressed, sum), size + 1
 }
 
@@ -104,31 +99,17 @@ func combineAdler(first, second uint32, length int) uint32 {
 	return uint32(weighted%mod)<<16 | uint32(all%mod)
 }
 
-// encodeEntries encodes each entry, and verifies that it can be decoded.
-func encodeEntries(entries []Entry) ([]v1alpha1.InventoryEntry, error) {
-	listed := make([]v1alpha1.InventoryEntry, 0, len(entries))
-	for _, entry := range entries {
-		encoded := encodeEntry(entry)
-		again, err := decodeEntry(encoded)
-		if err != nil {
-			return nil, fmt.Errorf("%.300q could not be read back: %w", entry.String(), err)
-		}
-		if again != entry {
-			return nil, fmt.Errorf("%.300q would be read back as %.300q", entry.String(), again.String())
-		}
-		listed = append(listed, encoded)
+// compress encodes entries in the compressed form, with what can be reused of an earlier result.
+func (l Limit) compress(entries []Entry, before []block) (compressed string, blocks []block, err error) {
+	if len(entries) > MaxEntries {
+		return "", nil, &TooLargeError{Count: len(entries), Limit: l.bytes()}
 	}
-	return listed, nil
-}
-
-// encodeCompressed encodes entries in the compressed form, with what can be reused of an earlier result.
-func (l Limit) encodeCompressed(i Inventory, before []block) (compressed string, blocks []block, err error) {
-	if blocks, err = packBlocks(i.Entries, before); err != nil {
+	if blocks, err = packBlocks(entries, before); err != nil {
 		return "", nil, err
 	}
 	joined, size := joinBlocks(blocks)
 	if len(joined) > l.bytes() || size > maxBytes {
-		return "", nil, &TooLargeError{Count: i.Len(), Size: len(joined), Limit: l.bytes()}
+		return "", nil, &TooLargeError{Count: len(entries), Size: len(joined), Limit: l.bytes()}
 	}
 	return base64.StdEncoding.EncodeToString(joined), blocks, nil
 }

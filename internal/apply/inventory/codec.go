@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -21,8 +22,7 @@ const (
 	plainEntries = 300
 
 	// MaxEntries and maxBytes bound what is decoded: an inventory is stored
-	// where other users may write, too. Twice the objects of a bundle fit, for the
-	// inventory of an upgrade is the union of both revisions.
+	// where other users may write, too. The inventory of an upgrade is the union of both revisions.
 	MaxEntries = 100_000
 	maxBytes   = 32 << 20
 
@@ -56,14 +56,15 @@ type TooLargeError struct {
 
 // Error implements error.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%d objects take %d KiB in the inventory, more than the status can hold (%d objects, %d KiB): split the bundle and deploy its parts by several BundleDeployments (while a revision replaces objects of the last one, both count)",
+	return fmt.Sprintf("%d objects take %d KiB in the inventory, more than the status can hold (%d objects, %d KiB): split the bundle and deploy its parts by several BundleDeployments (while a revision replaces objects of the last one, both are listed)",
 		e.Count, e.Size>>10, MaxEntries, e.Limit>>10)
 }
 
 // Encode writes the inventory for the status. Equal inventories give
 // equal bytes. An empty one without a target is nil. An inventory that Decode would refuse is
-// not written, as its objects could never be deleted. The error is a *TooLargeError
-// when it is too large.
+// not written, as its objects could never be deleted. If it is too large, the entries of
+// objects that wait for their removal are written without what only another apply of these
+// would use: see Unrecorded. The error is a *TooLargeError when it is too large nevertheless.
 func (i Inventory) Encode() (*v1alpha1.Inventory, error) { return Limit(0).Encode(i) }
 
 // Encode is Inventory.Encode with this limit.
@@ -101,17 +102,38 @@ func (l Limit) encodeListed(i Inventory, before []block) (encoded *v1alpha1.Inve
 			return encoded, nil, nil
 		}
 	}
-	encoded.Compressed, blocks, err = l.encodeCompressed(i, before)
+	encoded.Compressed, blocks, err = l.compressReduced(i.Entries, before)
 	return encoded, blocks, err
 }
 
 // readable encodes entries, and returns them as JSON too.
 func readable(entries []Entry) (listed []v1alpha1.InventoryEntry, raw []byte, err error) {
-	if listed, err = encodeEntries(entries); err != nil {
+	if err = check(entries); err != nil {
 		return nil, nil, err
+	}
+	listed = make([]v1alpha1.InventoryEntry, 0, len(entries))
+	for _, entry := range entries {
+		listed = append(listed, encodeEntry(entry))
 	}
 	raw, err = json.Marshal(listed)
 	return listed, raw, err
+}
+
+// check tells whether entries are those of objects that an API server would accept. Others are neither written nor read.
+func check(entries []Entry) error {
+	for i := range entries {
+		e := &entries[i]
+		checked := i > 0 && entries[i-1].Version == e.Version
+		switch {
+		case !e.plausible():
+			return fmt.Errorf("%.300q does not name an object", e.String())
+		case e.Version != "" && !checked && len(validation.IsDNS1035Label(e.Version)) > 0:
+			return fmt.Errorf("%.300q: %.100q is not an API version", e.String(), e.Version)
+		case !slices.Contains(marks[:], e.Mark):
+			return fmt.Errorf("%.300q: %.32q is no mark of an object", e.String(), e.Mark)
+		}
+	}
+	return nil
 }
 
 // repeats tells whether an object is listed twice.
@@ -130,52 +152,39 @@ func Decode(encoded *v1alpha1.Inventory) (Inventory, error) {
 	if encoded == nil {
 		return Inventory{}, nil
 	}
-	listed, err := listed(encoded)
+	entries, err := listed(encoded)
 	if err != nil {
 		return Inventory{}, fmt.Errorf("decoding the inventory: %w", err)
 	}
-	entries := make([]Entry, 0, len(listed))
-	for i := range listed {
-		entry, err := decodeEntry(listed[i])
-		if err != nil {
-			return Inventory{}, fmt.Errorf("decoding the inventory: entry %d: %w", i, err)
-		}
-		entries = append(entries, entry)
-	}
 	decoded := New(encoded.Target, entries...)
-	if decoded.Len() != len(listed) {
+	if decoded.Len() != len(entries) {
 		return Inventory{}, errors.New("decoding the inventory: an object is listed twice")
 	}
 	return decoded, nil
 }
 
 // listed returns the entries of either form and checks their number.
-func listed(encoded *v1alpha1.Inventory) ([]v1alpha1.InventoryEntry, error) {
-	entries := encoded.Entries
-	if len(encoded.Compressed) > 0 {
-		if len(entries) > 0 {
-			return nil, errors.New("entries are given both plain and compressed")
-		}
-		compressed, err := base64.StdEncoding.DecodeString(encoded.Compressed)
-		if err != nil {
-			return nil, fmt.Errorf("the compressed entries are not base64: %w", err)
-		}
-		inflated, err := inflate(compressed)
-		if err != nil {
-			return nil, err
-		}
-		entries = inflated
+func listed(encoded *v1alpha1.Inventory) (entries []Entry, err error) {
+	switch {
+	case encoded.Compressed == "":
+		entries, err = decodeEntries(encoded.Entries)
+	case len(encoded.Entries) > 0:
+		err = errors.New("entries are given both plain and compressed")
+	default:
+		entries, err = decompress(encoded.Compressed)
 	}
-	if len(entries) > MaxEntries {
-		return nil, fmt.Errorf("%d objects are more than %d", len(entries), MaxEntries)
+	if err == nil && int(encoded.Count) != len(entries) {
+		err = fmt.Errorf("%d objects are listed, %d are announced", len(entries), encoded.Count)
 	}
-	if int(encoded.Count) != len(entries) {
-		return nil, fmt.Errorf("%d objects are listed, %d are announced", len(entries), encoded.Count)
-	}
-	return entries, nil
+	return entries, err
 }
 
-func inflate(compressed []byte) ([]v1alpha1.InventoryEntry, error) {
+// decompress decodes the compressed form.
+func decompress(encoded string) ([]Entry, error) {
+	compressed, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("the compressed entries are not base64: %w", err)
+	}
 	reader, err := zlib.NewReader(bytes.NewReader(compressed))
 	if err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
@@ -187,11 +196,23 @@ func inflate(compressed []byte) ([]v1alpha1.InventoryEntry, error) {
 	if len(raw) > maxBytes {
 		return nil, fmt.Errorf("more than %d bytes when decompressed", maxBytes)
 	}
-	var entries []v1alpha1.InventoryEntry
-	if err := json.Unmarshal(raw, &entries); err != nil {
-		return nil, fmt.Errorf("reading the decompressed entries: %w", err)
+	return unpack(raw)
+}
+
+// decodeEntries decodes the readable form.
+func decodeEntries(listed []v1alpha1.InventoryEntry) ([]Entry, error) {
+	if len(listed) > MaxEntries {
+		return nil, fmt.Errorf("%d objects are more than %d", len(listed), MaxEntries)
 	}
-	return entries, nil
+	entries := make([]Entry, 0, len(listed))
+	for i := range listed {
+		entry, err := decodeEntry(listed[i])
+		if err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i, err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries, check(entries)
 }
 
 func encodeEntry(e Entry) v1alpha1.InventoryEntry {
@@ -206,15 +227,11 @@ func decodeEntry(encoded v1alpha1.InventoryEntry) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if encoded.V != "" && len(validation.IsDNS1035Label(encoded.V)) > 0 {
-		return Entry{}, fmt.Errorf("%s: %.100q is not an API version", id, encoded.V)
-	}
-	entry := Entry{ID: id, Version: encoded.V, Begun: encoded.B, Done: encoded.D}
-	var errs [4]error
+	entry := Entry{ID: id, Version: encoded.V, Mark: Mark(encoded.M), Begun: encoded.B, Done: encoded.D}
+	var errs [3]error
 	entry.Rendered, errs[0] = decodeHash(encoded.R)
 	entry.Fields, errs[1] = decodeHash(encoded.F)
 	entry.Seen, errs[2] = decodeHash(encoded.S)
-	entry.Mark, errs[3] = decodeMark(encoded.M)
 	if err := errors.Join(errs[:]...); err != nil {
 		return Entry{}, fmt.Errorf("%s: %w", id, err)
 	}

@@ -118,6 +118,15 @@ func compressed(t testing.TB, text string) string {
 	return base64.StdEncoding.EncodeToString(buffer.Bytes())
 }
 
+// packed is the packed form of one entry: its two bytes of state, group, kind, namespace, version and name, and hashes.
+func packed(present, state byte, texts [5]string, hashes string) string {
+	packed := []byte{1, 1, present, state}
+	for _, text := range texts {
+		packed = append(append(packed, 0, byte(len(text))), text...)
+	}
+	return string(packed) + hashes
+}
+
 // An unreadable inventory is refused as a whole: a shorter one would orphan objects.
 func TestT11ForgedInventory(t *testing.T) {
 	plain := func(entries ...v1alpha1.InventoryEntry) *v1alpha1.Inventory {
@@ -126,6 +135,15 @@ func TestT11ForgedInventory(t *testing.T) {
 	good := v1alpha1.InventoryEntry{ID: "shop_web_apps_Deployment", V: "v1"}
 	if _, err := inventory.Decode(plain(good)); err != nil {
 		t.Fatalf("the good one: %v", err)
+	}
+	web := packed(1, 3, [5]string{"apps", "Deployment", "shop", "v1", "web"}, "12345678")
+	one := func(packed string) *v1alpha1.Inventory {
+		return &v1alpha1.Inventory{Count: 1, Compressed: compressed(t, packed)}
+	}
+	if got, err := inventory.Decode(one(web)); err != nil || got.Entries[0] != (inventory.Entry{
+		ID: inventory.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Version: "v1", Rendered: inventory.Hash([]byte("12345678")), Mark: inventory.RunOnce,
+	}) {
+		t.Fatalf("the good packed one: %+v, %v", got, err)
 	}
 	tests := map[string]struct {
 		reason  string
@@ -147,13 +165,30 @@ func TestT11ForgedInventory(t *testing.T) {
 		"count":           {"an entry was lost", &v1alpha1.Inventory{Count: 2, Entries: []v1alpha1.InventoryEntry{good}}},
 		"emptied":         {"all entries were lost", &v1alpha1.Inventory{Count: 31}},
 		"negative count":  {"no such number", &v1alpha1.Inventory{Count: -1}},
-		"both forms":      {"which one holds?", &v1alpha1.Inventory{Count: 1, Entries: []v1alpha1.InventoryEntry{good}, Compressed: compressed(t, "[]")}},
+		"mark":            {"no such mark", plain(v1alpha1.InventoryEntry{ID: good.ID, M: "x"})},
+		"both forms":      {"which one holds?", &v1alpha1.Inventory{Count: 1, Entries: []v1alpha1.InventoryEntry{good}, Compressed: compressed(t, web)}},
 		"not zlib":        {"garbage", &v1alpha1.Inventory{Count: 1, Compressed: "garbage"}},
 		"not base64":      {"garbage", &v1alpha1.Inventory{Count: 1, Compressed: "{"}},
-		"truncated":       {"half an inventory", &v1alpha1.Inventory{Count: 1, Compressed: compressed(t, `[{"id":"shop_web_apps_Deployment"}]`)[:20]}},
-		"not entries":     {"some other JSON", &v1alpha1.Inventory{Count: 1, Compressed: compressed(t, `{"id":1}`)}},
-		"bomb":            {"more than fits into memory", &v1alpha1.Inventory{Count: 1, Compressed: compressed(t, strings.Repeat(" ", 40<<20))}},
-		"too many":        {"more objects than any bundle", &v1alpha1.Inventory{Count: 100_001, Compressed: compressed(t, "["+strings.Repeat("{},", 100_000)+"{}]")}},
+		"truncated":       {"half an inventory", &v1alpha1.Inventory{Count: 1, Compressed: compressed(t, web)[:20]}},
+		"nothing packed":  {"no format", one("")},
+		"not packed":      {"another format", one(`[{"id":"shop_web_apps_Deployment"}]`)},
+		"short":           {"the name ends too early", one(web[:len(web)-1])},
+		"long":            {"more follows", one(web + "x")},
+		"no block":        {"a block has entries", one("\x01\x00")},
+		"long count":      {"the number does not end", one("\x01" + strings.Repeat("\xff", 11))},
+		"packed path":     {"a name must not lead elsewhere", one(packed(0, 0, [5]string{"", "Secret", "a", "v1", "../b"}, ""))},
+		"packed group":    {"it could not be written", one(packed(0, 0, [5]string{"a_b", "Secret", "a", "v1", "b"}, ""))},
+		"packed version":  {"a version is part of a path", one(packed(0, 0, [5]string{"", "Secret", "a", "v1/..", "b"}, ""))},
+		"packed bytes":    {"no UTF-8", one(packed(0, 0, [5]string{"", "Secret", "a", "v1", "\xff"}, ""))},
+		"no hash":         {"one is announced", one(packed(1, 0, [5]string{"", "Secret", "a", "v1", "b"}, ""))},
+		"empty hash":      {"one is announced", one(packed(1, 0, [5]string{"", "Secret", "a", "v1", "b"}, strings.Repeat("\x00", 8)))},
+		"hash and none":   {"which one holds?", one(packed(2|4, 0, [5]string{"", "Secret", "a", "v1", "b"}, "12345678"))},
+		"presence":        {"no such hash", one(packed(32, 0, [5]string{"", "Secret", "a", "v1", "b"}, "12345678"))},
+		"state":           {"no such state", one(packed(0, 16, [5]string{"", "Secret", "a", "v1", "b"}, ""))},
+		"reused":          {"nothing is before it", one("\x01\x01\x00\x00\x01\x00")},
+		"packed twice":    {"one object, one entry", &v1alpha1.Inventory{Count: 2, Compressed: compressed(t, web+web[1:])}},
+		"bomb":            {"more than fits into memory", one("\x01" + strings.Repeat("\x00", 40<<20))},
+		"many":            {"more objects than any bundle", &v1alpha1.Inventory{Count: 100_001, Compressed: compressed(t, "\x01\xa1\x8d\x06"+strings.Repeat("\x00", 20*100_001))}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,11 +199,22 @@ func TestT11ForgedInventory(t *testing.T) {
 	}
 }
 
+// Texts of few bytes that repeat most of the one before are refused once they take too much memory.
+func TestT11LongTexts(t *testing.T) {
+	const n = 100_000
+	column := "\x00" + strings.Repeat("\xfc", n-1) + "\xfd" + strings.Repeat("\x01", n-1) + strings.Repeat("a", 252) + strings.Repeat("bc", n/2)
+	long := "\x01\xa0\x8d\x06" + strings.Repeat("\x00", 2*n) + column + column
+	_, err := inventory.Decode(&v1alpha1.Inventory{Count: n, Compressed: compressed(t, long)})
+	if err == nil || !strings.Contains(err.Error(), "bytes when unpacked") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // FuzzInventoryCodec: nothing panics, and a decoded inventory survives another round.
 func FuzzInventoryCodec(f *testing.F) {
 	f.Add("shop_web_apps_Deployment", "v1", "AAAAAAAAAAA", "", int32(1))
 	f.Add("_my_role_rbac.authorization.k8s.io_ClusterRole", "v1", "", "", int32(1))
-	f.Add("", "", "", compressed(f, `[{"id":"shop_web_apps_Deployment","v":"v1"}]`), int32(1))
+	f.Add("", "", "", compressed(f, packed(1|4|8, 2, [5]string{"apps", "Deployment", "shop", "v1", "web"}, "123456781234")), int32(1))
 	f.Add("____", "v1", "x", "eJw=", int32(-1))
 	f.Fuzz(func(t *testing.T, id, version, hash, packed string, count int32) {
 		encoded := &v1alpha1.Inventory{Count: count, Compressed: packed}

@@ -23,6 +23,10 @@ type Hash [8]byte
 // large). For such an object only UID, generation and resource version show changes.
 var Untraceable = Hash{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
+// Unrecorded stands for the managed fields of an object that was applied and waits for its removal, where the inventory had no
+// room for them: see Limit.compressReduced. It is no hash of any object, so that an object with it looks changed when it is planned again.
+var Unrecorded = Hash{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}
+
 // IsZero tells that the hash is not known.
 func (h Hash) IsZero() bool { return h == Hash{} }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // Entry is one object and its last known state. Fields and Seen are zero while
-// the object is only planned.
+// the object is only planned. Of an object that waits for its removal, Rendered and the part
+// of Seen that is not of the UID may be zero, and Fields be Unrecorded: see Limit.compressReduced.
 type Entry struct {
 	ID
 	Version  string // of the API group, as last applied
@@ -25,6 +26,10 @@ type Entry struct {
 
 // Confirmed tells that the object was written at least once for the owner.
 func (e Entry) Confirmed() bool { return !e.Fields.IsZero() }
+
+// Recorded tells that the state is known in which the object was left. It is not while the object was never
+// written, and may not be while it waits for its removal: see Unrecorded.
+func (e Entry) Recorded() bool { return e.Confirmed() && e.Fields != Unrecorded }
 
 // Inventory is a set of entries of one target cluster, sorted by identity. The
 // zero value is empty. Its methods never change the receiver.

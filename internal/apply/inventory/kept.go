@@ -12,8 +12,9 @@ import (
 )
 
 // Kept is the large inventory of one deployment as it was decoded or encoded last, so that the next reconcile does not decode
-// it again, and encodes what changed. What another client stored is decoded as usual. A nil Kept keeps nothing. It is not safe
-// for concurrent use.
+// it again, and encodes what changed. It has the state of all objects, also what is not stored for want of room, so that only the
+// next process misses that. What another client stored is decoded as usual. A nil Kept keeps nothing. It is not safe for
+// concurrent use.
 type Kept struct {
 	compressed string
 	listed     Inventory

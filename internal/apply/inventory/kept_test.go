@@ -59,6 +59,35 @@ func TestKeptEncodesTheSame(t *testing.T) {
 	}
 }
 
+// What is not stored for want of room is kept in memory, and only the next process misses it.
+func TestKeptHasWhatIsNotStored(t *testing.T) {
+	const limit = inventory.Limit(16 << 10)
+	r := &renaming{source: rand.New(rand.NewPCG(1, 1))}
+	now := written(800, 0)
+	for i := range now.Entries {
+		entry := &now.Entries[i]
+		entry.Rendered, entry.Fields, entry.Seen = r.hash(), r.hash(), r.hash()
+		if i%2 == 0 {
+			entry.Mark = inventory.Leaving
+		}
+	}
+	kept := &inventory.Kept{}
+	encoded, err := kept.Encode(limit, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := kept.Decode(encoded); err != nil || !cmp.Equal(now, got) {
+		t.Errorf("it is not kept: %v", err)
+	}
+	again, err := (&inventory.Kept{}).Decode(encoded)
+	if err != nil || cmp.Equal(now, again) {
+		t.Errorf("all of it is stored: %v", err)
+	}
+	if stored, err := limit.Encode(again); err != nil || !cmp.Equal(encoded, stored) {
+		t.Errorf("the next process stores something else: %v", err)
+	}
+}
+
 // One change of a large inventory costs a fraction of encoding all of it, and decoding what is kept costs nothing.
 func TestKeptCostsWhatChanged(t *testing.T) {
 	now := written(10_000, 0)

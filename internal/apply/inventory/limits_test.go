@@ -92,11 +92,11 @@ func TestS5ManyMixedObjectsFit(t *testing.T) {
 		entries = append(entries, inventory.Entry{ID: inventory.ID{Kind: kind, Namespace: "shop", Name: fmt.Sprintf("app-%05d", i)}, Version: "v1"})
 	}
 	const deployment = 10 << 10
-	if err := inventory.LimitBeside(deployment).CheckPlanned(inventory.New("target", entries...)); err != nil {
+	if err := inventory.LimitBeside(deployment).CheckPlanned(inventory.Inventory{}, inventory.New("target", entries...), nil); err != nil {
 		t.Error(err)
 	}
 	var large *inventory.TooLargeError
-	if err := inventory.LimitBeside(500 << 10).CheckPlanned(inventory.New("target", entries...)); !errors.As(err, &large) {
+	if err := inventory.LimitBeside(500<<10).CheckPlanned(inventory.Inventory{}, inventory.New("target", entries...), nil); !errors.As(err, &large) {
 		t.Errorf("beside a spec of 500 KiB: %v", err)
 	}
 }

@@ -2,10 +2,7 @@
 
 package inventory
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Mark says how the deletion of an object counts towards a limit. With the zero value it
 // counts, so that a lost mark is safe.
@@ -20,12 +17,16 @@ const (
 	RunOnce Mark = "h"
 )
 
-func decodeMark(text string) (Mark, error) {
-	switch mark := Mark(text); mark {
-	case "", Unproven, Leaving, RunOnce:
-		return mark, nil
+// Written is the mark of an object once it is applied. created tells that the object was neither listed nor found, and keeping
+// that a former revision is corrected: what left the bundle of the next one still does.
+func (m Mark) Written(created, keeping bool) Mark {
+	switch {
+	case created:
+		return Unproven
+	case m == Unproven, m == Leaving && keeping:
+		return m
 	}
-	return "", fmt.Errorf("%.32q is no mark of an object", text)
+	return ""
 }
 
 // Proven removes the mark Unproven from all objects but the given ones, which left the bundle:

@@ -16,7 +16,7 @@ import (
 // F43: an inventory that is accepted when planned fits with any hashes, marks and flags of
 // its objects, and one that is refused is not far from the limit.
 func TestF43PlannedInventoriesFit(t *testing.T) {
-	const limit = inventory.Limit(24 << 10)
+	const limit = inventory.Limit(15 << 10)
 	accepted, refused := 0, 0
 	for seed := range uint64(60) {
 		source := rand.New(rand.NewPCG(seed, 43))
@@ -25,7 +25,7 @@ func TestF43PlannedInventoriesFit(t *testing.T) {
 			entry := &planned.Entries[i]
 			entry.Rendered, entry.Fields, entry.Seen = inventory.Hash{}, inventory.Hash{}, inventory.Hash{}
 		}
-		err := limit.CheckPlanned(planned)
+		err := limit.CheckPlanned(inventory.Inventory{}, planned, nil)
 		for i := range planned.Entries {
 			entry := &planned.Entries[i]
 			for _, hash := range []*inventory.Hash{&entry.Rendered, &entry.Fields, &entry.Seen} {
@@ -34,7 +34,7 @@ func TestF43PlannedInventoriesFit(t *testing.T) {
 				}
 			}
 			entry.Begun = source.IntN(3) == 0
-			entry.Mark = []inventory.Mark{"", inventory.Unproven, inventory.Leaving}[source.IntN(3)]
+			entry.Mark = []inventory.Mark{"", inventory.Unproven, inventory.RunOnce}[source.IntN(3)]
 		}
 		var large *inventory.TooLargeError
 		_, written := limit.Encode(planned)

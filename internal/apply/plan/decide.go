@@ -19,9 +19,7 @@ func (in Input) decide(object Object) (Action, *violation.Violation) {
 	if forbidden := in.forbids(object, entry, live); forbidden != nil {
 		return Action{}, forbidden
 	}
-	if entry.Mark == inventory.Unproven || !listed && !exists {
-		action.Mark = inventory.Unproven
-	}
+	action.Mark = entry.Mark.Written(!listed && !exists, in.Keeping)
 	action.Seen = live.Seen
 	if (!exists || live.Deleting) && completed(object, entry) {
 		action.Verb, action.Reason = Unchanged, "completed and was deleted"

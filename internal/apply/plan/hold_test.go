@@ -255,3 +255,24 @@ func TestEndings(t *testing.T) {
 		})
 	}
 }
+
+// Objects that leave the bundle of a next revision still do while the former one is corrected, and are not counted again.
+func TestCorrectedObjectsStillLeave(t *testing.T) {
+	id := configMap(1)
+	leaving := confirmed(id)
+	leaving.Mark, leaving.Fields = inventory.Leaving, inventory.Unrecorded
+	for keeping, want := range map[bool]inventory.Mark{true: inventory.Leaving, false: ""} {
+		in := plan.Input{
+			Owner: owner, Previous: inventory.New("", leaving), Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{id: ours()}},
+			Desired: []plan.Object{desired(id, "")}, Keeping: keeping,
+		}
+		made := plan.Make(in)
+		actions := made.Actions()
+		if len(actions) != 1 || actions[0].Mark != want || !actions[0].Writes() {
+			t.Errorf("keeping %t: the actions are %+v, want one write with the mark %q", keeping, actions, want)
+		}
+		if entry, _ := made.Inventory.Get(id); entry.Mark != want {
+			t.Errorf("keeping %t: the inventory has the mark %q, want %q", keeping, entry.Mark, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ func TestF43InventoryThatWillNotFit(t *testing.T) {
 	namespace := r.namespace(t)
 	const room = inventory.Limit(16 << 10)
 	limit := 300
-	for ; room.CheckPlanned(planOf(namespace, "old", limit)) == nil; limit++ { //nolint:revive // the condition does the work
+	for ; room.CheckPlanned(inventory.Inventory{}, planOf(namespace, "old", limit), nil) == nil; limit++ { //nolint:revive // the condition does the work
 	}
 	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
 		rarely(d)
@@ -84,6 +85,112 @@ func TestF43InventoryThatWillNotFit(t *testing.T) {
 	}
 }
 
+// F43: a revision renames all objects, and the status cannot hold the whole state of both revisions. The apply fails half way, the
+// former revision is corrected while the next one is broken, the controller is restarted in between, and then it goes back or
+// on. What left is pruned, nothing else is lost, and an object that another tool created in place of one stays.
+func TestF43AllObjectsAreRenamed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	tests := map[string]struct {
+		count    int
+		contents bool // there is room for the contents of the objects that left, not for what tells their drift
+		last     string
+		replaced string
+	}{
+		"back, contents recorded": {370, true, "old", "new-0003"},
+		"back, no contents":       {440, false, "old", "new-0003"},
+		"on, no contents":         {440, false, "new", "old-0003"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+				rarely(d)
+				d.Labels = map[string]string{driven: ""}
+			})
+			t.Cleanup(func() { r.undrive(t, key) })
+			d := r.drive(t, key, nil)
+			d.room = 16 << 10
+			d = d.again(t, nil)
+			r.publish(t, namespace, "app", "v1", manyMaps("old", tc.count))
+			d.ready(t)
+
+			half := manyMaps("new", tc.count)
+			more := namespace + "-more"
+			half["more.yaml"] = file("apiVersion: v1\nkind: Namespace\nmetadata: {name: " + more + "}\n---\n" +
+				"apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: " + more + "}\nspec: {ports: [{port: 99999}]}\n")
+			r.publish(t, namespace, "app", "v2", half)
+			r.eventually(t, t.Context(), "the apply fails half way", func(context.Context) (bool, string) {
+				d.reconcile(t)
+				found := d.deployment(t)
+				return conditions.GetReason(found, "Ready") == v1alpha1.ReasonApplyFailed, describe(found)
+			})
+			if n := r.maps(t, namespace); n != 2*tc.count {
+				t.Fatalf("%d objects of two times %d", n, tc.count)
+			}
+			if states, contents := d.unrecorded(t); states != tc.count || contents > 0 != tc.contents {
+				t.Fatalf("of %d objects that left, the state of %d is not recorded, but the content of %d", tc.count, states, contents)
+			}
+
+			d = d.again(t, nil)
+			r.delete(t, aConfigMap(namespace, tc.replaced))
+			r.create(t, foreign(namespace, tc.replaced))
+			r.patch(t, aConfigMap(namespace, "old-0007"), `{"data":{"value":"theirs"}}`)
+			r.publish(t, namespace, "app", "v3", broken())
+			r.eventually(t, t.Context(), "drift of the last revision is corrected", func(ctx context.Context) (bool, string) {
+				d.reconcile(t)
+				return r.value(t, ctx, namespace, "old-0007") == "one", describe(d.deployment(t))
+			})
+			mark := r.mark(t)
+			d.reconcile(t)
+			if written := r.writes(t, namespace, mark); len(written) > 0 {
+				t.Errorf("%d objects were written again", len(written))
+			}
+
+			d = d.again(t, nil)
+			last := r.publish(t, namespace, "app", "v4", manyMaps(tc.last, tc.count))
+			r.eventually(t, t.Context(), "what left is pruned", func(context.Context) (bool, string) {
+				found, _ := d.ready(t)
+				d.now = d.now.Add(time.Minute) // the Namespace is looked through later
+				return found.Status.LastAppliedRevision == last.Revision && int(found.Status.Inventory.Count) == tc.count, describe(found)
+			})
+			if n := r.maps(t, namespace); n != tc.count {
+				t.Errorf("%d objects of %d", n, tc.count)
+			}
+			for i := range tc.count {
+				if name := fmt.Sprintf("%s-%04d", tc.last, i); r.value(t, t.Context(), namespace, name) != "one" {
+					t.Errorf("%s is lost", name)
+				}
+			}
+			if got := r.must(t, aConfigMap(namespace, tc.replaced)); got.GetLabels()["app.kubernetes.io/managed-by"] != "Helm" {
+				t.Errorf("the object of another tool has the labels %v", got.GetLabels())
+			}
+			if states, _ := d.unrecorded(t); states > 0 {
+				t.Errorf("the state of %d objects is not recorded", states)
+			}
+		})
+	}
+}
+
+// unrecorded counts the objects that were written and have no state in the inventory, and those of them that have a content.
+func (d *driver) unrecorded(t *testing.T) (states, contents int) {
+	t.Helper()
+	listed, err := inventory.Decode(d.deployment(t).Status.Inventory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range listed.Entries {
+		if entry.Confirmed() && !entry.Recorded() {
+			states++
+			if !entry.Rendered.IsZero() {
+				contents++
+			}
+		}
+	}
+	return states, contents
+}
+
 // F43: the API server stores the largest inventory that is accepted, beside a small and a large spec, and edits after it.
 func TestF43LargestInventoryIsStored(t *testing.T) {
 	t.Parallel()
@@ -112,12 +219,11 @@ func TestF43LargestInventoryIsStored(t *testing.T) {
 	}
 }
 
-// maps are so many ConfigMaps.
+// manyMaps are so many ConfigMaps. Each has a field of its own, so that the hashes of their managed fields differ.
 func manyMaps(prefix string, count int) fstest.MapFS {
 	var text strings.Builder
 	for i := range count {
-		text.WriteString("---\n")
-		text.Write(configMap(fmt.Sprintf("%s-%04d", prefix, i), "one").Data)
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%04d}\ndata: {value: one, of-%s-%04d: x}\n", prefix, i, prefix, i)
 	}
 	return fstest.MapFS{"maps.yaml": file(text.String())}
 }

@@ -51,7 +51,7 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 		st.awaitKinds(in, made)
 	}
 	if len(made.Violations) == 0 {
-		return pipeline.Continue, in.Fits(made.Inventory)
+		return pipeline.Continue, in.Fits(in.Listed.Inventory, &made)
 	}
 	lacking, err := preflight.Check(ctx, in.Resolved.Access.Client, made) // so that all problems are reported at once
 	if err != nil {

@@ -47,7 +47,7 @@ func (in *Input) subscription(objects []plan.Object) drift.Subscription {
 	}
 	for _, object := range objects {
 		entry, listed := in.Listed.Inventory.Get(object.ID)
-		if !listed || !entry.Confirmed() {
+		if !listed || !entry.Recorded() {
 			continue
 		}
 		subscription.Objects = append(subscription.Objects, drift.Object{

@@ -96,11 +96,17 @@ func recordReplaced(begun []Begun, next map[inventory.ID]string, listed inventor
 		was := &begun[at]
 		id := inventory.IDOf(was.Object)
 		entry, _ := listed.Get(id)
-		if rendered, replaced := next[id]; replaced && rendered != was.Rendered && entry.Rendered.String() == was.Rendered && !was.Recorded {
+		if rendered, replaced := next[id]; replaced && rendered != was.Rendered && was.isOf(entry) && !was.Recorded {
 			was.Recorded, changed = true, true
 		}
 	}
 	return changed
+}
+
+// isOf tells whether an inventory entry refers to the content, or may refer to it: the hash is not recorded of all objects that
+// wait for their removal.
+func (b *Begun) isOf(entry inventory.Entry) bool {
+	return entry.Rendered.String() == b.Rendered || entry.Rendered.IsZero() && (entry.Confirmed() || entry.Begun)
 }
 
 // newest keeps the last contents of each object.

@@ -70,6 +70,38 @@ func TestF34ContentsBegunEarlier(t *testing.T) {
 	}
 }
 
+// What was begun still counts when the inventory had no room for its hash, and stays known while another content is begun. An
+// object that was never written or begun has none.
+func TestF34ContentsThatAreNotRecorded(t *testing.T) {
+	snapshots, err := lastapplied.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned := inventory.Entry{ID: entry(1).ID}
+	written, started := planned, planned
+	written.Fields, started.Begun = inventory.Unrecorded, true
+	for _, content := range []byte{1, 2} {
+		err := snapshot.KeepBegun(snapshots, "uid", []snapshot.Begun{begun(content)}, inventory.New("cluster", written), snapshot.NewReader(snapshots, "uid"))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader := snapshot.NewReader(snapshots, "uid")
+	reader.Object(planned.ID)
+	for name, tc := range map[string]struct {
+		entry inventory.Entry
+		want  int
+	}{
+		"written": {written, 2},
+		"begun":   {started, 2},
+		"planned": {planned, 1}, // the first content was written: it was recorded when the second one was begun
+	} {
+		if got := len(reader.BegunAs(tc.entry)); got != tc.want {
+			t.Errorf("%s: %d contents, want %d", name, got, tc.want)
+		}
+	}
+}
+
 func entry(content byte) inventory.Entry {
 	return inventory.Entry{
 		ID: inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "x"}, Version: "v1",

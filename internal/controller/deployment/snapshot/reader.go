@@ -68,7 +68,7 @@ func (r *Reader) readBegun(begun []Begun) {
 func (r *Reader) BegunAs(entry inventory.Entry) []*unstructured.Unstructured {
 	var contents []*unstructured.Unstructured
 	for _, begun := range r.begun[entry.ID] {
-		if begun.Recorded || begun.Rendered == entry.Rendered.String() {
+		if begun.Recorded || begun.isOf(entry) {
 			contents = append(contents, begun.Object)
 		}
 	}

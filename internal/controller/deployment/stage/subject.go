@@ -5,6 +5,7 @@ package stage
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
@@ -80,12 +82,23 @@ func (s *Subject) BackgroundRetryInterval() time.Duration {
 	return min(effective.RetryInterval(&s.Object.Spec), effective.Interval(&s.Object.Spec))
 }
 
-// Fits tells whether the inventory of a plan can be stored once all of it is applied.
-func (s *Subject) Fits(planned inventory.Inventory) error {
+// Fits tells whether the inventory of a plan can be stored, in place of the last one, until all of the plan is done.
+func (s *Subject) Fits(last inventory.Inventory, made *plan.Plan) error {
 	if s.Keeping {
 		return nil // it was stored before
 	}
-	if err := s.Room.CheckPlanned(planned); err != nil {
+	removed := map[inventory.ID]bool{}
+	for _, stage := range slices.Concat(made.PruneFirst, made.Prune) {
+		for _, deletion := range stage.Deletions {
+			removed[deletion.ID] = true
+		}
+	}
+	if made.Held != nil {
+		for _, id := range made.Held.Objects {
+			removed[id] = true
+		}
+	}
+	if err := s.Room.CheckPlanned(last, made.Inventory, removed); err != nil {
 		return failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
 	}
 	return nil

@@ -81,14 +81,22 @@ func isApplied(entry *metav1.ManagedFieldsEntry, manager string) bool {
 // hashFieldsV1 digests the canonical form, because protobuf and JSON answers of
 // the API server need not agree in order and white space.
 func hashFieldsV1(raw []byte) Hash {
-	var fields any
-	if err := json.Unmarshal(raw, &fields); err == nil {
-		if canonical, err := json.Marshal(fields); err == nil {
-			raw = canonical
-		}
+	if !isCanonical(raw) {
+		raw = canonical(raw)
 	}
 	sum := sha256.Sum256(raw)
 	return cut(sum[:])
+}
+
+// canonical returns JSON with sorted keys and without white space. What is no JSON stays as it is.
+func canonical(raw []byte) []byte {
+	var fields any
+	if err := json.Unmarshal(raw, &fields); err == nil {
+		if sorted, err := json.Marshal(fields); err == nil {
+			return sorted
+		}
+	}
+	return raw
 }
 
 // seenUID is how many bytes of a HashSeen are of the UID; the others are of the generation or resource version.

@@ -20,7 +20,7 @@ import (
 // verbs are the actions of the plan for each object.
 func verbs(p plan.Plan) map[string]plan.Verb {
 	found := map[string]plan.Verb{}
-	for _, action := range p.Actions() {
+	for action := range p.Actions() {
 		found[action.Name] = action.Verb
 	}
 	return found

@@ -136,7 +136,7 @@ func (w *world) recreates(after string, o apply.Options, before types.UID, never
 
 func (w *world) uid(manifest string) types.UID {
 	w.T.Helper()
-	action := w.Plan(w.Objects(manifest)).Actions()[0]
+	action := w.Plan(w.Objects(manifest)).Stages[0].Actions[0]
 	live, err := w.Dynamic.Resource(action.Resource).Namespace(w.Namespace).Get(w.T.Context(), action.Name, metav1.GetOptions{})
 	if err != nil {
 		w.T.Fatal(err)

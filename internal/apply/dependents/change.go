@@ -31,7 +31,7 @@ type Change struct {
 func ChangeOf(made plan.Plan, before, after requirement.Package) Change {
 	c := Change{before: before, after: after, deleted: map[string]bool{}, services: map[schema.GroupVersion]bool{}, groups: map[string]bool{}}
 	var written []*unstructured.Unstructured
-	for _, action := range made.Actions() {
+	for action := range made.Actions() {
 		if !crds.IsCRD(action.ID) || action.Verb == plan.Unchanged || action.Desired == nil {
 			continue
 		}

@@ -219,8 +219,13 @@ func (h *Hub) Set(key Key, s Subscription) {
 	for _, i := range sub.items {
 		i.stale = true
 	}
+	var last *stream // mostly that of the next object, too
 	for i := range s.Objects {
-		h.want(sub, s, &s.Objects[i])
+		o := &s.Objects[i]
+		if last == nil || !last.holds(o) {
+			last = h.stream(sub, s, o)
+		}
+		h.want(sub, last, o)
 	}
 	sub.drop(func(i *item) bool { return i.stale })
 	for stream := range sub.streams {
@@ -242,8 +247,7 @@ func (h *Hub) subscriber(key Key, s Subscription) *subscriber {
 }
 
 // want records the state in which an object was left.
-func (h *Hub) want(sub *subscriber, s Subscription, o *Object) {
-	stream := h.stream(sub, s, o)
+func (h *Hub) want(sub *subscriber, stream *stream, o *Object) {
 	found := stream.find(o.Name, sub)
 	if found == nil {
 		found = h.add(sub, stream, o)

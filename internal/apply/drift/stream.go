@@ -34,6 +34,11 @@ func keyOf(s Subscription, o *Object) streamKey {
 	}
 }
 
+// holds tells whether an object is one of the collection.
+func (s *stream) holds(o *Object) bool {
+	return s.key.namespace == o.Namespace && s.key.kind.Kind == o.Kind && s.key.kind.Group == o.Group && s.key.resource == o.Resource
+}
+
 // stream finds the watch of an object, or opens it.
 func (h *Hub) stream(sub *subscriber, s Subscription, o *Object) *stream {
 	key := keyOf(s, o)

@@ -46,15 +46,15 @@ func Run(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Re
 	warnings := &tenant.Warnings{}
 	dry := NewRunner(client, p, o.Earlier)
 	check, asked := Result{}, []plan.Action(nil)
-	for _, action := range p.Actions() {
+	for action := range p.Actions() {
 		switch {
-		case !worthTrying(action, p.Upgrade):
-		case dry.plan.hides(action):
+		case !worthTrying(*action, p.Upgrade):
+		case dry.plan.hides(*action):
 			check.Unknown = append(check.Unknown, action.ID)
-		case o.Tried(action):
+		case o.Tried(*action):
 			check.Passed++
 		default:
-			asked = append(asked, action)
+			asked = append(asked, *action)
 		}
 	}
 	answers := parallel.Each(tenant.WithWarnings(ctx, warnings), o.Parallelism, asked, dry.Object)
@@ -115,7 +115,7 @@ type newcomers struct {
 
 func newcomersOf(p plan.Plan) newcomers {
 	n := newcomers{namespaces: map[string]bool{}, definitions: map[string]bool{}, roles: map[string]bool{}}
-	for _, action := range p.Actions() {
+	for action := range p.Actions() {
 		created := action.Verb == plan.Create || action.Verb == plan.Repair
 		switch {
 		case ownership.IsNamespace(action.ID):

@@ -45,7 +45,10 @@ type Forecast struct {
 func Preview(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (map[inventory.ID]Forecast, error) {
 	o = o.defaulted()
 	s := scout{dry: Runner{plan: newcomersOf(p), writer: write.Writer{Client: client, Owner: p.Owner, DryRun: true, Whole: true}}, recreate: o.Recreate}
-	actions := p.Actions()
+	actions := make([]plan.Action, 0, p.Len())
+	for action := range p.Actions() {
+		actions = append(actions, *action)
+	}
 	for _, stages := range [][]plan.DeletionStage{p.PruneFirst, p.Prune} {
 		for _, stage := range stages {
 			for _, deletion := range stage.Deletions {

@@ -11,24 +11,20 @@ import (
 // stored before the first write, so that the next process recognizes the writes of one
 // that died, and takes back fields that other managers changed in between.
 func (p *Plan) Begin() {
-	p.Inventory = p.Inventory.Begin(entriesOf(p.Beginning()))
+	var entries []inventory.Entry
+	for _, object := range p.Beginning() {
+		entries = append(entries, inventory.Entry{ID: object.ID, Version: object.Resource.Version, Rendered: object.Rendered})
+	}
+	p.Inventory = p.Inventory.Begin(entries)
 }
 
 // Beginning are the objects with content that is not known to have been written.
 func (p *Plan) Beginning() []Object {
 	var objects []Object
-	for _, action := range p.Actions() {
+	for action := range p.Actions() {
 		if !action.Untracked && (action.Verb == Create || action.Alters()) {
 			objects = append(objects, action.Object)
 		}
 	}
 	return objects
-}
-
-func entriesOf(objects []Object) []inventory.Entry {
-	entries := make([]inventory.Entry, 0, len(objects))
-	for _, object := range objects {
-		entries = append(entries, inventory.Entry{ID: object.ID, Version: object.Resource.Version, Rendered: object.Rendered})
-	}
-	return entries
 }

@@ -124,7 +124,7 @@ func (p Plan) Groundwork() int {
 // or adopts an existing installation.
 func (p Plan) First() Operation {
 	adopted, created := 0, 0
-	for _, action := range p.Actions() {
+	for action := range p.Actions() {
 		switch {
 		case action.Verb == Adopt && applyStage(action.Object) == stageWorkloads:
 			return Adopting

@@ -14,9 +14,15 @@ import (
 // the same content. The objects are independent of one another then, and an
 // object that cannot be written stops no other.
 func (p *Plan) Keeps() bool {
-	return p.Keeping || len(p.PruneFirst) == 0 && !slices.ContainsFunc(p.Actions(), func(a Action) bool {
-		return a.Writes() && a.Verb != Repair && a.Verb != Settle
-	})
+	if p.Keeping || len(p.PruneFirst) > 0 {
+		return p.Keeping
+	}
+	for a := range p.Actions() {
+		if a.Writes() && a.Verb != Repair && a.Verb != Settle {
+			return false
+		}
+	}
+	return true
 }
 
 // leaveOut turns the violations of a plan that only keeps what is applied into LeftOut:

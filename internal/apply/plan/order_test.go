@@ -51,7 +51,7 @@ func TestStagesInOrder(t *testing.T) {
 			t.Fatalf("seed %d: another plan:\n%s", seed, diff)
 		}
 	}
-	for i, action := range first.Actions() {
+	for i, action := range slices.Collect(first.Actions()) {
 		if action.ID != kindsInOrder[i].id {
 			t.Errorf("%d: got %s, want %s", i, action.ID, kindsInOrder[i].id)
 		}
@@ -171,8 +171,8 @@ func TestNamespaces(t *testing.T) {
 			for _, violation := range p.Violations {
 				rules = append(rules, violation.Rule)
 			}
-			if !slices.Equal(rules, tc.want) || len(p.Actions()) != tc.actions {
-				t.Errorf("violations %v, %d actions", p.Violations, len(p.Actions()))
+			if !slices.Equal(rules, tc.want) || p.Len() != tc.actions {
+				t.Errorf("violations %v, %d actions", p.Violations, p.Len())
 			}
 			if tc.create != "" && !tc.bundle && p.Inventory.Has(namespace) {
 				t.Error("a created namespace is in the inventory and would be deleted")
@@ -193,7 +193,7 @@ func TestPlanIsComplete(t *testing.T) {
 			continue
 		}
 		handled := map[inventory.ID]int{}
-		for _, action := range p.Actions() {
+		for action := range p.Actions() {
 			handled[action.ID]++
 		}
 		for _, violation := range p.Violations {

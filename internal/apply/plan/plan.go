@@ -4,6 +4,7 @@ package plan
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -137,18 +138,29 @@ func (p Plan) Recreates(ids []inventory.ID) {
 }
 
 // Actions are the actions of all stages in order.
-func (p Plan) Actions() []Action {
-	var all []Action
-	for _, stage := range p.Stages {
-		all = append(all, stage.Actions...)
+func (p Plan) Actions() iter.Seq[*Action] {
+	return func(yield func(*Action) bool) {
+		for _, stage := range p.Stages {
+			for at := range stage.Actions {
+				if !yield(&stage.Actions[at]) {
+					return
+				}
+			}
+		}
 	}
-	return all
+}
+
+// Len is the number of actions.
+func (p Plan) Len() (count int) {
+	for _, stage := range p.Stages {
+		count += len(stage.Actions)
+	}
+	return count
 }
 
 // Objects are the desired objects that the inventory will list, in order.
-func (p Plan) Objects() []Object {
-	var objects []Object
-	for _, action := range p.Actions() {
+func (p Plan) Objects() (objects []Object) {
+	for action := range p.Actions() {
 		if !action.Untracked {
 			objects = append(objects, action.Object)
 		}
@@ -159,11 +171,9 @@ func (p Plan) Objects() []Object {
 // Count is the number of actions with one of the verbs.
 func (p Plan) Count(verbs ...Verb) int {
 	count := 0
-	for _, action := range p.Actions() {
-		for _, verb := range verbs {
-			if action.Verb == verb {
-				count++
-			}
+	for action := range p.Actions() {
+		if slices.Contains(verbs, action.Verb) {
+			count++
 		}
 	}
 	return count
@@ -184,7 +194,7 @@ func (p Plan) Deletions() int {
 
 // Quiet tells that the cluster is as planned: nothing to write, to delete or to wait for.
 func (p Plan) Quiet() bool {
-	return len(p.Violations) == 0 && len(p.Prune)+len(p.PruneFirst) == 0 && p.Count(Unchanged) == len(p.Actions())
+	return len(p.Violations) == 0 && len(p.Prune)+len(p.PruneFirst) == 0 && p.Count(Unchanged) == p.Len()
 }
 
 // Summary says in one line what the plan does: "2 to create, 1 to delete".
@@ -211,7 +221,7 @@ func (p Plan) Summary() string {
 		}
 	}
 	if len(words) == 0 {
-		return plural.Of(len(p.Actions()), "object") + ", nothing to do"
+		return plural.Of(p.Len(), "object") + ", nothing to do"
 	}
 	return strings.Join(words, ", ")
 }

@@ -29,7 +29,7 @@ func TestSkippedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := plan.Make(plan.Input{Owner: owner, Desired: c.desired, Skipped: []inventory.ID{c.skipped}, Previous: inventory.New("", c.previous...)})
-			if len(got.Violations)+len(got.Prune) > 0 || len(got.Skipped) != 1 || len(got.Actions()) != len(c.desired) {
+			if len(got.Violations)+len(got.Prune) > 0 || len(got.Skipped) != 1 || got.Len() != len(c.desired) {
 				t.Errorf("%s: violations %v, prune %v, skipped %v", c.reason, got.Violations, got.Prune, got.Skipped)
 			}
 			var ids []inventory.ID

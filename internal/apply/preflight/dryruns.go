@@ -83,8 +83,8 @@ func (a *permissionCheck) unwritable(needs []rights.Need) map[inventory.ID]bool 
 
 func (a *permissionCheck) try(ctx context.Context, trials []*trial) error {
 	actions := map[inventory.ID]plan.Action{}
-	for _, action := range a.plan.Actions() {
-		actions[action.ID] = action
+	for action := range a.plan.Actions() {
+		actions[action.ID] = *action
 	}
 	dry := dryrun.NewRunner(a.client, a.plan, func(inventory.Entry) []*unstructured.Unstructured { return nil })
 	parallel.Each(ctx, parallel.Default, trials, func(ctx context.Context, t *trial) bool {

@@ -74,9 +74,9 @@ func wantedBy(p plan.Plan) wanted {
 		for _, object := range p.Unreadable {
 			w.add(object, "get")
 		}
-		for _, action := range p.Actions() {
+		for action := range p.Actions() {
 			if action.Writes() {
-				w.add(action.Object, writing(action)...)
+				w.add(action.Object, writing(*action)...)
 			}
 		}
 		return w
@@ -86,7 +86,7 @@ func wantedBy(p plan.Plan) wanted {
 		written[object.ID] = true
 		w.needs = append(w.needs, rights.Lifelong(object, p.Pruning)...)
 	}
-	for _, action := range p.Actions() {
+	for action := range p.Actions() {
 		objects, written[action.ID] = append(objects, action.Object), action.Writes()
 		if action.Untracked {
 			w.add(action.Object, "create", "get", "patch")
@@ -106,21 +106,23 @@ func wantedBy(p plan.Plan) wanted {
 // Secrets of certificates and the objects that trust them, as in a renewal.
 func onlyKeeps(p plan.Plan) bool {
 	var issued []certificate.Request
-	for _, action := range p.Actions() {
+	for action := range p.Actions() {
 		if plan.IsCertificate(action.Object) {
 			issued = append(issued, certificate.Request{Namespace: action.Namespace, Secret: action.Name})
 		}
 	}
-	return !slices.ContainsFunc(p.Actions(), func(action plan.Action) bool {
+	for action := range p.Actions() {
 		switch action.Verb {
 		case plan.Create, plan.Adopt, plan.Recreate:
-			return true
+			return false
 		case plan.Update:
 			renewed := plan.IsCertificate(action.Object) || certificate.Trusts(action.Desired, issued)
-			return !renewed || !action.Previous.Confirmed()
+			if !renewed || !action.Previous.Confirmed() {
+				return false
+			}
 		}
-		return false
-	})
+	}
+	return true
 }
 
 func (w *wanted) add(object plan.Object, verbs ...string) {

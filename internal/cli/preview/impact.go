@@ -54,8 +54,8 @@ type RestartPreview struct {
 // impact compares the live objects with the desired ones, both with the defaults of the API server where they are known.
 func (p *Previewer) impact() ImpactPreview {
 	var before, after []*unstructured.Unstructured
-	for _, action := range p.made.Actions() {
-		was, will := p.sides(action)
+	for action := range p.made.Actions() {
+		was, will := p.sides(*action)
 		before, after = append(before, was), append(after, will)
 	}
 	for _, hook := range p.made.Hooks {

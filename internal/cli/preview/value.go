@@ -170,12 +170,12 @@ func (v *Preview) Refused() bool {
 // report turns the plan and the forecasts into the value.
 func (p *Previewer) report() {
 	v := p.Out
-	for _, action := range p.made.Actions() {
+	for action := range p.made.Actions() {
 		if action.Verb == plan.Unchanged {
 			v.Unchanged++
 			continue
 		}
-		v.Objects = append(v.Objects, reportAction(action, p.forecasts[action.ID]))
+		v.Objects = append(v.Objects, reportAction(*action, p.forecasts[action.ID]))
 	}
 	for _, stages := range [][]plan.DeletionStage{p.made.PruneFirst, p.made.Prune} {
 		for _, stage := range stages {

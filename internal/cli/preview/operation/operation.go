@@ -73,11 +73,16 @@ func (f Facts) continues(was *v1alpha1.HooksStatus) bool {
 	case f.Secret:
 		return f.Planned && was.Inputs == f.Deployment.Status.Plan.Inputs && was.Revision == f.Revision
 	}
-	return was.Content == f.Content && (was.Digest == f.Artifact || !slices.ContainsFunc(f.Plan.Actions(), changesSecret))
+	return was.Content == f.Content && (was.Digest == f.Artifact || !changesSecret(f.Plan))
 }
 
-func changesSecret(action plan.Action) bool {
-	return action.Group == "" && action.ID.Kind == spec.SecretKind && action.Verb != plan.Unchanged
+func changesSecret(p plan.Plan) bool {
+	for action := range p.Actions() {
+		if action.Group == "" && action.ID.Kind == spec.SecretKind && action.Verb != plan.Unchanged {
+			return true
+		}
+	}
+	return false
 }
 
 // recovered tells whether the status was lost, and the revision is the one that had been applied: no hook runs for it.

@@ -22,7 +22,7 @@ import (
 func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
 	found := reaches(c.record, &p.Object.Spec)
 	var recreated, adopted []inventory.ID
-	for _, action := range p.Plan.Actions() {
+	for action := range p.Plan.Actions() {
 		switch action.Verb {
 		case plan.Recreate:
 			recreated = append(recreated, action.ID)

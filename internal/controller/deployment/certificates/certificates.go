@@ -219,7 +219,7 @@ func (i *Issuance) Unseen(planned *plan.Plan) error {
 	if i == nil {
 		return nil
 	}
-	for _, action := range planned.Actions() {
+	for action := range planned.Actions() {
 		if i.Hidden[action.ID] && action.Verb != plan.Create {
 			return fmt.Errorf("%s could not be read a moment ago: trying again", action.ID)
 		}

@@ -6,9 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -19,11 +17,11 @@ import (
 func (st *Stage) Compare(ctx context.Context, in *Input) (same bool, err error) {
 	applied := st.Watches.Adopt(in.Key(), in.Listed.Inventory)
 	protection := ownership.Protection(effective.CollisionProtection(&in.Object.Spec))
-	observed, err := observe.Applied(ctx, in.Resolved.Access.Client, in.Owner, applied, protection)
+	found, same, err := observe.Applied(ctx, in.Resolved.Access.Client, in.Owner, applied, protection)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err != nil || !observed.Untouched() {
+	if err != nil || !same {
 		return false, nil //nolint:nilerr // the plan reports it
 	}
 	if !slices.Equal(applied.Entries, in.Listed.Inventory.Entries) {
@@ -31,21 +29,9 @@ func (st *Stage) Compare(ctx context.Context, in *Input) (same bool, err error) 
 			return false, err
 		}
 	}
-	in.Decided.Observed = observed.Live
-	in.Decided.Untouched = objectsOf(applied, observed)
+	in.Decided.Untouched = found
 	if in.Resolved.LeavesDrift(in.Subject) {
 		in.Decided.Drift = stage.Drift{Compared: true}
 	}
 	return true, nil
-}
-
-// objectsOf are the objects of an inventory that exist, without content.
-func objectsOf(applied inventory.Inventory, observed plan.Input) []plan.Object {
-	objects := make([]plan.Object, 0, applied.Len())
-	for _, entry := range applied.Entries {
-		if _, exists := observed.Live[entry.ID]; exists {
-			objects = append(objects, plan.Object{ID: entry.ID, Kind: observed.Kinds[entry.GroupKind()], Rendered: entry.Rendered})
-		}
-	}
-	return objects
 }

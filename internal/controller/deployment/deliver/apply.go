@@ -127,7 +127,7 @@ func (in *Input) sameHook() bool {
 // expectation lists the objects that are about to be created.
 func (in *Input) expectation() drift.Subscription {
 	subscription := in.Resolved.Subscription(in.Subject, in.Listed)
-	for _, action := range in.Decided.Plan.Actions() {
+	for action := range in.Decided.Plan.Actions() {
 		if action.Verb == plan.Create && !action.Untracked {
 			subscription.Objects = append(subscription.Objects, drift.Object{Entry: inventory.Entry{ID: action.ID}, Resource: action.Resource})
 		}

@@ -23,7 +23,7 @@ func (st *Stage) recordConflicts(ctx context.Context, in *Input, made plan.Plan)
 			conflicts[id] = f
 		}
 	}
-	for _, action := range made.Actions() {
+	for action := range made.Actions() {
 		if action.Verb != plan.Repair || len(conflicts) >= mostConflicts {
 			continue
 		}

@@ -78,7 +78,7 @@ func (st *Stage) applyRepair(ctx context.Context, in *Input, made plan.Plan, obs
 // left lists the state of the objects after a repair.
 func left(made plan.Plan, result apply.Result, observed plan.Input) []drift.Object {
 	var list []drift.Object
-	for _, action := range made.Actions() {
+	for action := range made.Actions() {
 		entry, listed := result.Inventory.Get(action.ID)
 		if !listed || !entry.Confirmed() {
 			continue
@@ -100,7 +100,7 @@ func (st *Stage) calm(in *Input, made plan.Plan, result apply.Result) {
 		restored[outcome.ID] = outcome.Kind == apply.Repaired
 	}
 	key, until := in.Key(), in.Note.Checked.Add(effective.Interval(&in.Object.Spec))
-	for _, action := range made.Actions() {
+	for action := range made.Actions() {
 		if !restored[action.ID] && (action.Verb == plan.Settle || action.Verb == plan.Unchanged) {
 			st.Watches.Calm(key, action.ID, until.Add(time.Second), true)
 		}

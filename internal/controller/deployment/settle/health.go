@@ -155,7 +155,7 @@ func (in *Input) newNote() stage.Note {
 	case in.Note.Attempt == n.Attempt:
 		n.Applying.Pauses, n.Health.UnhealthySince = in.Note.Applying.Pauses, in.Note.Health.UnhealthySince // the unfinished work is the same as before
 	}
-	for _, action := range in.Decided.Plan.Actions() {
+	for action := range in.Decided.Plan.Actions() {
 		if action.Untracked {
 			continue
 		}

@@ -3,11 +3,13 @@
 package settle
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
@@ -26,8 +28,8 @@ func (st *Stage) Subscribe(in *Input, err error) {
 		st.Watches.Drop(key)
 	case of.Resolved.Due && of.Decided.Plan != nil && of.Delivered.Applied != nil:
 		st.Watches.Set(key, of.subscription(of.Decided.Tracked()))
-	case len(of.Decided.Untouched) > 0 && in.Delivered.Repaired == nil:
-		st.Watches.Set(key, of.subscription(of.Decided.Untouched))
+	case len(of.Decided.Untouched.Entries) > 0 && in.Delivered.Repaired == nil:
+		st.Watches.Set(key, of.subscription(of.Decided.Untouched.All()))
 	case in.Delivered.Repaired != nil:
 		st.Watches.Update(key, in.Delivered.Repaired.Left)
 	}
@@ -39,19 +41,22 @@ func (st *Stage) Subscribe(in *Input, err error) {
 }
 
 // subscription is the subscription to changes of objects.
-func (in *Input) subscription(objects []plan.Object) drift.Subscription {
+func (in *Input) subscription(objects iter.Seq[observe.Sighted]) drift.Subscription {
 	subscription := in.Resolved.Subscription(in.Subject, in.Listed)
 	healthy := map[inventory.ID]bool{}
 	for _, object := range in.Note.Health.Objects {
 		healthy[object.ID] = true
 	}
-	for _, object := range objects {
+	for object := range objects {
 		entry, listed := in.Listed.Inventory.Get(object.ID)
 		if !listed || !entry.Recorded() {
 			continue
 		}
+		if object.Version == "" {
+			object.Version = in.version(object.ID)
+		}
 		subscription.Objects = append(subscription.Objects, drift.Object{
-			Entry: entry, Resource: object.Resource, Version: in.version(object.ID),
+			Entry: entry, Resource: object.Resource, Version: object.Version,
 			Health: healthy[object.ID], Looked: in.Note.Health.Looked[object.ID].Version,
 		})
 	}
@@ -63,7 +68,7 @@ func (in *Input) version(id inventory.ID) string {
 	if applied := in.Delivered.Applied; applied != nil && applied.Versions[id] != "" {
 		return applied.Versions[id]
 	}
-	return in.Decided.Observed[id].ResourceVersion
+	return in.Decided.Version(id)
 }
 
 // news are the objects to check after a full comparison: those that were written, and
@@ -83,7 +88,7 @@ func (in *Input) news() []plan.Object {
 func (in *Input) moved() []plan.Object {
 	return slices.DeleteFunc(slices.Clone(in.Note.Health.Objects), func(o plan.Object) bool {
 		sight, looked := in.Note.Health.Looked[o.ID]
-		return looked && sight.Healthy && sight.Version == in.Decided.Observed[o.ID].ResourceVersion
+		return looked && sight.Healthy && sight.Version == in.Decided.Version(o.ID)
 	})
 }
 
@@ -121,7 +126,7 @@ func (in *Input) rest(first []plan.Object) []plan.Object {
 	if in.watched() {
 		return nil
 	}
-	if len(in.Decided.Untouched) > 0 && len(in.Object.Spec.HealthChecks) == 0 {
+	if len(in.Decided.Untouched.Entries) > 0 && len(in.Object.Spec.HealthChecks) == 0 {
 		return without(in.moved(), first)
 	}
 	return without(in.Note.Health.Objects, first)

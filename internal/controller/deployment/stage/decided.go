@@ -3,9 +3,10 @@
 package stage
 
 import (
-	"slices"
+	"iter"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
@@ -15,10 +16,9 @@ import (
 type Decided struct {
 	Consent  *approval.Consent
 	Plan     *plan.Plan
-	Observed map[inventory.ID]ownership.Live // the live objects that the plan was made from, or Untouched
-	// Untouched are the objects, without content, if comparing their metadata has shown that all of them are as they were
-	// left. There is no plan then.
-	Untouched []plan.Object
+	Observed map[inventory.ID]ownership.Live // the live objects that the plan was made from
+	// Untouched are the objects if comparing their metadata has shown that all of them are as they were left. There is no plan then.
+	Untouched observe.Untouched
 	Drift     Drift
 	// Accepted: the plan has no violations, and is executed or waits for an approval.
 	Accepted bool
@@ -43,14 +43,22 @@ func (d *Decided) Drop() {
 }
 
 // Tracked are the objects of the plan that the inventory lists.
-func (d *Decided) Tracked() []plan.Object {
-	var objects []plan.Object
-	for _, action := range d.Plan.Actions() {
-		if !action.Untracked {
-			objects = append(objects, action.Object)
+func (d *Decided) Tracked() iter.Seq[observe.Sighted] {
+	return func(yield func(observe.Sighted) bool) {
+		for action := range d.Plan.Actions() {
+			if !action.Untracked && !yield(observe.Sighted{ID: action.ID, Resource: action.Resource}) {
+				return
+			}
 		}
 	}
-	return objects
+}
+
+// Version is the resource version at which an object was compared; empty if it does not exist.
+func (d *Decided) Version(of inventory.ID) string {
+	if d.Observed == nil {
+		return d.Untouched.Version(of)
+	}
+	return d.Observed[of].ResourceVersion
 }
 
 // LeavesNothing tells that all of the bundle is there once the plan is executed, and nothing else of what was installed.
@@ -60,5 +68,13 @@ func (d *Decided) LeavesNothing() bool {
 
 // Writes tells whether the plan sends anything to an object.
 func (d *Decided) Writes() bool {
-	return d.Plan != nil && slices.ContainsFunc(d.Plan.Actions(), plan.Action.Writes)
+	if d.Plan == nil {
+		return false
+	}
+	for action := range d.Plan.Actions() {
+		if action.Writes() {
+			return true
+		}
+	}
+	return false
 }

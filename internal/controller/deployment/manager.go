@@ -172,7 +172,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	deps.Events = pipeline.EventRecorder(deps.Events)
 	r := &Reconciler{
 		Deps: deps, migrations: &storageversion.Migrations{Now: deps.Now}, waker: &trigger.Waker{}, flux: trigger.NewFluxWatches(),
-		writer:      pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager},
+		writer:      pipeline.StatusWriter{Client: deps.Client, Reader: deps.APIReader, Manager: FieldManager, Lean: stage.Lean},
 		localTurns:  pipeline.NewTurns(deps.PerNamespace).Within(deps.Concurrent),
 		remoteTurns: pipeline.NewTurns(pipeline.TurnShare(deps.Remotely, deps.Remotely)).Within(deps.Remotely),
 		demands:     pipeline.NewDemands(),

@@ -28,6 +28,9 @@ type StatusWriter struct {
 	Reader client.Reader
 	// Manager is the field manager.
 	Manager string
+	// Lean returns two states of an object between which there is the same merge patch, without the large values that are the same
+	// in both. It changes neither; nil where there are none.
+	Lean func(before, object client.Object) (leanBefore, leanObject client.Object)
 }
 
 // mostRepeats bounds how often a status is sent again because only metadata changed.
@@ -47,8 +50,11 @@ func (w StatusWriter) Write(ctx context.Context, before, object StatusObject) er
 		return fmt.Errorf("copying %T", before)
 	}
 	for repeats := 0; ; repeats++ {
-		patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
-		err := w.Client.Status().Patch(ctx, object, patch, client.FieldOwner(w.Manager))
+		patch, err := w.patch(base, object)
+		if err != nil {
+			return fmt.Errorf("comparing two states of %s: %w", client.ObjectKeyFromObject(object), err)
+		}
+		err = w.Client.Status().Patch(ctx, object, patch, client.FieldOwner(w.Manager))
 		if err == nil {
 			return nil
 		}
@@ -62,6 +68,19 @@ func (w StatusWriter) Write(ctx context.Context, before, object StatusObject) er
 		base.SetResourceVersion(version)
 		object.SetResourceVersion(version)
 	}
+}
+
+// patch is the merge patch from one state of an object to another one.
+func (w StatusWriter) patch(before, object client.Object) (client.Patch, error) {
+	if w.Lean != nil {
+		before, object = w.Lean(before, object)
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	data, err := patch.Data(object)
+	if err != nil {
+		return nil, err
+	}
+	return client.RawPatch(patch.Type(), data), nil
 }
 
 // movedTo is the live resource version of an object if only its metadata changed since it was read: it has the same UID, spec

@@ -57,11 +57,15 @@ func (i Inventory) Len() int { return len(i.Entries) }
 
 // Get finds the entry of an object.
 func (i Inventory) Get(id ID) (Entry, bool) {
-	at, found := slices.BinarySearchFunc(i.Entries, id, func(e Entry, id ID) int { return e.Compare(id) })
+	at, found := i.index(id)
 	if !found {
 		return Entry{}, false
 	}
 	return i.Entries[at], true
+}
+
+func (i Inventory) index(id ID) (at int, found bool) {
+	return slices.BinarySearchFunc(i.Entries, id, func(e Entry, id ID) int { return e.Compare(id) })
 }
 
 // Has tells whether the object is listed.

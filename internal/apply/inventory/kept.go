@@ -34,10 +34,7 @@ func (k *Kept) Decode(encoded *v1alpha1.Inventory) (Inventory, error) {
 		}
 		return listed, err
 	}
-	listed := k.listed
-	if k.deferred != nil {
-		listed = *k.deferred
-	}
+	listed := k.latest()
 	k.compressed = encoded.Compressed // which the cache of objects shares
 	listed.Target = encoded.Target
 	return listed, nil
@@ -55,18 +52,41 @@ func (k *Kept) Encode(l Limit, i Inventory) (*v1alpha1.Inventory, error) {
 	return encoded, err
 }
 
-// Defer keeps later states of objects, to be stored not now but with the next inventory. It returns false, and keeps nothing, if
-// more changed than what another write of the same content changes, or encoded is not the inventory that is kept. If the deferred
-// states are lost, the objects look changed, and one more write of the same content settles that.
-func (k *Kept) Defer(encoded *v1alpha1.Inventory, i Inventory, now time.Time) bool {
-	if !k.holds(encoded) || !slices.EqualFunc(k.listed.Entries, i.Entries, sameContent) {
-		return false
+// Defer keeps later states of objects of the current inventory, to be stored not now but with the next inventory, and returns the
+// inventory with them, which the next call may change. It returns false, and keeps nothing, if more changed than what another write of
+// the same content changes, or encoded is not the inventory that is kept, or current not what it decodes to. If the deferred states are
+// lost, the objects look changed, and one more write of the same content settles that.
+func (k *Kept) Defer(encoded *v1alpha1.Inventory, current Inventory, later []Entry, now time.Time) (changed Inventory, deferred bool) {
+	if !k.holds(encoded) || !isSame(k.latest().Entries, current.Entries) {
+		return Inventory{}, false
+	}
+	for _, entry := range later {
+		if before, listed := k.listed.Get(entry.ID); !listed || !sameContent(before, entry) {
+			return Inventory{}, false
+		}
 	}
 	if k.deferred == nil {
-		k.since = now
+		k.deferred, k.since = &Inventory{Entries: slices.Clone(k.listed.Entries)}, now
 	}
-	k.deferred = &i
-	return true
+	k.deferred.Target = current.Target
+	for _, entry := range later {
+		at, _ := k.deferred.index(entry.ID)
+		k.deferred.Entries[at] = entry
+	}
+	return *k.deferred, true
+}
+
+// latest is the inventory with the states that are not stored yet.
+func (k *Kept) latest() Inventory {
+	if k.deferred != nil {
+		return *k.deferred
+	}
+	return k.listed
+}
+
+// isSame tells whether two slices are one, without comparing their elements.
+func isSame(a, b []Entry) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // Deferred returns the inventory that is not stored yet, and since when; nil if there is none.

@@ -122,43 +122,51 @@ func TestKeptDefers(t *testing.T) {
 	at := time.Unix(1000, 0)
 	stored := written(400, 0)
 	encoded := mustEncode(t, stored)
-	repaired := stored.With(writtenEntry(7, 1))
 	begun := writtenEntry(7, 1)
 	begun.Begun = true
 	other := writtenEntry(7, 1)
 	other.Rendered = inventory.Hash{9}
+	some := func(entries ...inventory.Entry) []inventory.Entry { return entries }
 	tests := map[string]struct {
 		reason  string
 		encoded *v1alpha1.Inventory
-		next    inventory.Inventory
+		later   []inventory.Entry
 		want    bool
 	}{
-		"repaired":        {"only the state after the write changed", encoded, repaired, true},
-		"begun":           {"what may have been written has to be stored", encoded, stored.With(begun), false},
-		"another content": {"what was written has to be stored", encoded, stored.With(other), false},
-		"added":           {"an object that is not stored would be orphaned by a crash", encoded, stored.With(writtenEntry(400, 1)), false},
-		"removed":         {"the list of objects changed", encoded, stored.Without(writtenEntry(7, 0).ID), false},
-		"not the kept":    {"another client stored it", mustEncode(t, written(400, 2)), repaired, false},
-		"small":           {"it is stored at once", mustEncode(t, written(3, 0)), written(3, 1), false},
+		"repaired":        {"only the state after the write changed", encoded, some(writtenEntry(7, 1)), true},
+		"several":         {"only the states after the writes changed", encoded, some(writtenEntry(399, 1), writtenEntry(0, 1)), true},
+		"begun":           {"what may have been written has to be stored", encoded, some(writtenEntry(8, 1), begun), false},
+		"another content": {"what was written has to be stored", encoded, some(other), false},
+		"added":           {"an object that is not stored would be orphaned by a crash", encoded, some(writtenEntry(400, 1)), false},
+		"not the kept":    {"another client stored it", mustEncode(t, written(400, 2)), some(writtenEntry(7, 1)), false},
+		"small":           {"it is stored at once", mustEncode(t, written(3, 0)), some(writtenEntry(1, 1)), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			kept := &inventory.Kept{}
-			if _, err := kept.Decode(encoded); err != nil {
+			current, err := kept.Decode(encoded)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if got := kept.Defer(tc.encoded, tc.next, at); got != tc.want {
-				t.Fatalf("%s: deferred is %t, want %t", tc.reason, got, tc.want)
+			changed, deferred := kept.Defer(tc.encoded, current, tc.later, at)
+			if deferred != tc.want {
+				t.Fatalf("%s: deferred is %t, want %t", tc.reason, deferred, tc.want)
 			}
 			want := stored
 			if tc.want {
-				want = tc.next
+				want = stored.With(tc.later...)
+			}
+			if deferred && !cmp.Equal(want, changed) {
+				t.Error("it returns another inventory than wanted")
 			}
 			if got, err := kept.Decode(encoded); err != nil || !cmp.Equal(want, got) {
 				t.Errorf("it decodes to another inventory than wanted: %v", err)
 			}
 			if _, since := kept.Deferred(); since.Equal(at) != tc.want {
 				t.Errorf("deferred since %s", since)
+			}
+			if !cmp.Equal(stored, current) {
+				t.Error("the stored inventory was changed in place")
 			}
 			foreign := written(400, 5)
 			if got, err := kept.Decode(mustEncode(t, foreign)); err != nil || !cmp.Equal(foreign, got) {
@@ -171,6 +179,39 @@ func TestKeptDefers(t *testing.T) {
 	}
 }
 
+// Later states add up, whatever is stored between them, and cost no copy of the inventory. What is stored is not changed by them.
+func TestKeptAddsUp(t *testing.T) {
+	kept, at := &inventory.Kept{}, time.Unix(1000, 0)
+	want := written(2000, 0)
+	encoded, err := kept.Encode(0, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := 1; round <= 30; round++ {
+		current, err := kept.Decode(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		later := writtenEntry(round*97%2000, round)
+		changed, deferred := kept.Defer(encoded, current, []inventory.Entry{later}, at)
+		if want = want.With(later); !deferred || !cmp.Equal(want, changed) {
+			t.Fatalf("round %d: deferred is %t, or the inventory another one", round, deferred)
+		}
+		if round%7 == 0 {
+			if encoded, err = kept.Encode(0, changed); err != nil || !cmp.Equal(mustEncode(t, want), encoded) {
+				t.Fatalf("round %d: another inventory is encoded: %v", round, err)
+			}
+		}
+	}
+	current, _ := kept.Decode(encoded)
+	if _, deferred := kept.Defer(encoded, want, []inventory.Entry{writtenEntry(1, 99)}, at); deferred {
+		t.Error("an inventory is deferred that is not based on the one that is kept")
+	}
+	if n := testing.AllocsPerRun(10, func() { kept.Defer(encoded, current, []inventory.Entry{writtenEntry(1, 98)}, at) }); n > 5 {
+		t.Errorf("to defer one entry costs %.0f allocations", n)
+	}
+}
+
 // The number of entries that are kept is bounded, and those of the deployments used last stay.
 func TestRecentIsBounded(t *testing.T) {
 	recent := &inventory.Recent{}
@@ -180,7 +221,11 @@ func TestRecentIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keeps := func(uid string) bool { return recent.Of(uid).Defer(encoded, written(20_000, 1), time.Unix(1, 0)) }
+	keeps := func(uid string) bool {
+		kept := recent.Of(uid)
+		_, deferred := kept.Defer(encoded, kept.Latest(), []inventory.Entry{writtenEntry(1, 1)}, time.Unix(1, 0))
+		return deferred
+	}
 	if !keeps("7") || !keeps("6") {
 		t.Error("the deployments used last are not kept")
 	}

@@ -32,11 +32,15 @@ func (m Mark) Written(created, keeping bool) Mark {
 // Proven removes the mark Unproven from all objects but the given ones, which left the bundle:
 // the applied revision is healthy. It tells whether that changes anything.
 func (i Inventory) Proven(but map[ID]bool) (proven Inventory, changed bool) {
-	proven = Inventory{Target: i.Target, Entries: slices.Clone(i.Entries)}
-	for at := range proven.Entries {
-		if entry := &proven.Entries[at]; entry.Mark == Unproven && !but[entry.ID] {
-			entry.Mark, changed = "", true
+	proven = i
+	for at := range i.Entries {
+		if i.Entries[at].Mark != Unproven || but[i.Entries[at].ID] {
+			continue
 		}
+		if !changed {
+			proven.Entries, changed = slices.Clone(i.Entries), true
+		}
+		proven.Entries[at].Mark = ""
 	}
 	return proven, changed
 }

@@ -65,7 +65,7 @@ func (st *Stage) applyRepair(ctx context.Context, in *Input, made plan.Plan, obs
 	result, err := apply.Apply(ctx, in.Resolved.Access.Client, made, st.options(in))
 	in.Delivered.Repaired = &stage.Repair{Applied: &result, Left: left(made, result, observed)}
 	in.Note.Applying.Wrote = in.Now
-	if recorded := in.Listed.RecordRepair(in.Subject, in.Listed.Inventory.With(result.Inventory.Entries...)); recorded != nil {
+	if recorded := in.Listed.RecordRepair(in.Subject, result.Inventory.Entries); recorded != nil {
 		return false, recorded
 	}
 	if err != nil {

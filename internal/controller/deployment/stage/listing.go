@@ -38,13 +38,14 @@ func (l *Listing) Record(of *Subject, current inventory.Inventory) error {
 // writes these objects once more, without a change.
 const deferral = 10 * time.Second
 
-// RecordRepair puts the inventory after a repair into the status. If the inventory is large, it is kept in memory, and
-// StoreDeferred puts it into the status later: to store all of it for each object that is repaired would cost more than the repair.
-func (l *Listing) RecordRepair(of *Subject, current inventory.Inventory) error {
-	if !of.Kept.Defer(of.Object.Status.Inventory, current, of.Now) {
-		return l.Record(of, current)
+// RecordRepair puts the inventory with the entries of repaired objects into the status. If the inventory is large, it is kept in memory,
+// and StoreDeferred puts it into the status later: to store all of it for each object that is repaired would cost more than the repair.
+func (l *Listing) RecordRepair(of *Subject, repaired []inventory.Entry) error {
+	changed, deferred := of.Kept.Defer(of.Object.Status.Inventory, l.Inventory, repaired, of.Now)
+	if !deferred {
+		return l.Record(of, l.Inventory.With(repaired...))
 	}
-	l.Inventory = current
+	l.Inventory = changed
 	return nil
 }
 

@@ -267,7 +267,7 @@ func TestCorrectedObjectsStillLeave(t *testing.T) {
 			Desired: []plan.Object{desired(id, "")}, Keeping: keeping,
 		}
 		made := plan.Make(in)
-		actions := made.Actions()
+		actions := slices.Collect(made.Actions())
 		if len(actions) != 1 || actions[0].Mark != want || !actions[0].Writes() {
 			t.Errorf("keeping %t: the actions are %+v, want one write with the mark %q", keeping, actions, want)
 		}

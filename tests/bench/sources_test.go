@@ -70,7 +70,7 @@ func (r *rig) sources(b *testing.B) *rig {
 	sources.user = "system:serviceaccount:" + installation.Namespace + ":" + sourceController
 	sources.controller = exec.Command(filepath.Join(dir, sourceController), "--kubeconfig="+kubeconfig,
 		"--storage-path="+filepath.Join(dir, "data"), "--storage-addr="+address, "--storage-adv-addr="+address, "--upload-addr=",
-		"--egress-allow=127.0.0.0/8", "--insecure-hosts=127.0.0.1", "--metrics-addr=0", "--health-addr=0", "--log-level=error",
+		"--egress-allow=127.0.0.0/8", "--insecure-hosts=127.0.0.1", "--max-download-bytes=1073741824", "--max-extracted-bytes=1073741824", "--metrics-addr=0", "--health-addr=0", "--log-level=error",
 		"--pprof-addr="+cmp.Or(sources.profiles, "0"))
 	sources.controller.Stderr = os.Stderr
 	sources.controller.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

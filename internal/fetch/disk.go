@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -54,10 +55,21 @@ type packedDisk struct {
 	write, read *os.File
 	at          int64
 	entries     map[string]packed.Entry
+	children    map[string]map[string]struct{} // names by folder, so that a list costs nothing for other folders
 }
 
 func newPackedDisk(write, read *os.File) *packedDisk {
-	return &packedDisk{write: write, read: read, entries: map[string]packed.Entry{}}
+	return &packedDisk{write: write, read: read, entries: map[string]packed.Entry{}, children: map[string]map[string]struct{}{}}
+}
+
+// add notes a file or folder.
+func (d *packedDisk) add(entry packed.Entry) {
+	d.entries[entry.Name] = entry
+	folder := path.Dir(entry.Name)
+	if d.children[folder] == nil {
+		d.children[folder] = map[string]struct{}{}
+	}
+	d.children[folder][path.Base(entry.Name)] = struct{}{}
 }
 
 // index lists the files and folders, sorted.
@@ -80,7 +92,7 @@ func (d *packedDisk) FS() fs.FS {
 }
 
 func (d *packedDisk) mkdir(where string) error {
-	d.entries[where] = packed.Entry{Name: where, Mode: fs.ModeDir}
+	d.add(packed.Entry{Name: where, Mode: fs.ModeDir})
 	return nil
 }
 
@@ -90,18 +102,13 @@ func (d *packedDisk) create(where string) (io.WriteCloser, error) {
 
 func (d *packedDisk) remove(where string) error {
 	delete(d.entries, where)
+	delete(d.children, where)
+	delete(d.children[path.Dir(where)], path.Base(where))
 	return nil
 }
 
 func (d *packedDisk) list(where string) ([]string, error) {
-	var names []string
-	for name := range d.entries {
-		if path.Dir(name) == where {
-			names = append(names, path.Base(name))
-		}
-	}
-	slices.Sort(names)
-	return names, nil
+	return slices.Sorted(maps.Keys(d.children[where])), nil
 }
 
 // Close implements disk.
@@ -123,7 +130,7 @@ func (f *packedFile) Write(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (f *packedFile) Close() error {
-	f.disk.entries[f.entry.Name] = f.entry
+	f.disk.add(f.entry)
 	return nil
 }
 

@@ -85,17 +85,19 @@ func TestM10LayersAreFlattened(t *testing.T) {
 	for name, tc := range cases {
 		for _, prefix := range []string{"", "sub/tree"} {
 			t.Run(name+"/"+prefix, func(t *testing.T) {
-				tree, err := newTree(t, DefaultLimits()).Sub(prefix)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, entries := range tc.layers {
-					if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, entries...)), Uncompressed); err != nil {
-						t.Fatalf("%s: %v", tc.reason, err)
+				for what, outer := range map[string]*Tree{"folder": newTree(t, DefaultLimits()), "packed": newPackedTree(t, DefaultLimits())} {
+					tree, err := outer.Sub(prefix)
+					if err != nil {
+						t.Fatal(err)
 					}
-				}
-				if diff := cmp.Diff(tc.want, contents(t, tree.FS())); diff != "" {
-					t.Errorf("%s: %s", tc.reason, diff)
+					for _, entries := range tc.layers {
+						if err := tree.UntarLayer(context.Background(), bytes.NewReader(archive(t, entries...)), Uncompressed); err != nil {
+							t.Fatalf("%s, %s: %v", tc.reason, what, err)
+						}
+					}
+					if diff := cmp.Diff(tc.want, contents(t, tree.FS())); diff != "" {
+						t.Errorf("%s, %s: %s", tc.reason, what, diff)
+					}
 				}
 				for _, folder := range []string{"m", "m/d"} {
 					checkOnly(t, prefix, folder, tc.layers, tc.want)

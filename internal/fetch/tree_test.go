@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/satchel-dev/satchel/internal/fetch/packed"
 )
 
 // smallLimits keeps the archives of tests small.
@@ -36,6 +38,21 @@ func newTree(t *testing.T, l Limits) *Tree {
 	return tree
 }
 
+func newPackedTree(t *testing.T, l Limits) *Tree {
+	t.Helper()
+	write, read, err := packed.Temporary(t.TempDir(), "tree-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := NewPackedTree(write, read, l)
+	t.Cleanup(func() {
+		if err := errors.Join(write.Close(), tree.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return tree
+}
+
 // contents returns all files of a tree, folders with a trailing slash, and fails on anything else or on other modes.
 func contents(t *testing.T, files fs.FS) map[string]string {
 	t.Helper()
@@ -49,9 +66,9 @@ func contents(t *testing.T, files fs.FS) map[string]string {
 			return err
 		}
 		switch info.Mode() {
-		case fs.ModeDir | 0o700:
+		case fs.ModeDir | 0o700, fs.ModeDir | 0o555: // packed
 			found[path+"/"] = ""
-		case 0o600:
+		case 0o600, 0o444:
 			data, err := fs.ReadFile(files, path)
 			if err != nil {
 				return err

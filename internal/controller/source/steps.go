@@ -4,6 +4,7 @@ package source
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -111,7 +112,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (pipeline.Outcome, err
 }
 
 func (r *Reconciler) download(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	tree, remove, err := scratch.NewTree(r.Scratch, "fetch-*", r.Upstreams.Limits)
+	newTree := scratch.NewTree
+	if onlyImages(s.object.Spec.Sources) {
+		newTree = scratch.NewPackedTree
+	}
+	tree, remove, err := newTree(r.Scratch, "fetch-*", r.Upstreams.Limits)
 	if err != nil {
 		return pipeline.Stop, err
 	}
@@ -123,6 +128,11 @@ func (r *Reconciler) download(ctx context.Context, s *state) (pipeline.Outcome, 
 	}
 	s.resolved = resolved
 	return r.store(ctx, s, tree)
+}
+
+// onlyImages tells that no source needs a folder for intermediate files.
+func onlyImages(sources []v1alpha1.Source) bool {
+	return !slices.ContainsFunc(sources, func(source v1alpha1.Source) bool { return source.Image == nil })
 }
 
 // distrust withdraws the published artifact if a part is not accepted by changed trust

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scratch holds the temporary folders into which content is unpacked before it is stored.
+// Package scratch holds the temporary folders and files into which content is unpacked before it is stored.
 package scratch
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/packed"
 )
 
 // Prepare creates the folder for temporary folders, and removes leftovers of a killed process.
@@ -36,6 +37,19 @@ func NewTree(dir, pattern string, limits fetch.Limits) (tree *fetch.Tree, remove
 	return tree, func() {
 		_ = tree.Close() // read-only by then
 		_ = os.RemoveAll(folder)
+	}, nil
+}
+
+// NewPackedTree is NewTree for content that needs no folder for intermediate files: the tree keeps its files in one file
+// without a name. That saves most of the work of a small one.
+func NewPackedTree(dir, pattern string, limits fetch.Limits) (tree *fetch.Tree, remove func(), err error) {
+	write, read, err := packed.Temporary(dir, pattern)
+	if err != nil {
+		return nil, nil, &volume.StorageError{Op: "creating a temporary file", Err: err}
+	}
+	tree = fetch.NewPackedTree(write, read, limits)
+	return tree, func() {
+		_ = errors.Join(write.Close(), tree.Close()) // read-only by then
 	}, nil
 }
 

@@ -163,11 +163,11 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 	if len(c.ids) == 1 {
 		return collectionResult{one: true}
 	}
-	wanted := map[string]inventory.ID{}
+	wanted := make(map[string]inventory.ID, len(c.ids))
 	for _, id := range c.ids {
 		wanted[id.Name] = id
 	}
-	result := collectionResult{}
+	result := collectionResult{sightings: make([]Sighting, 0, len(c.ids))}
 	options := metav1.ListOptions{Limit: tenant.PageSize}
 	for {
 		page, err := l.client.ListMetadata(ctx, c.ref, options)

@@ -60,7 +60,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 		Keeping:  o.Keeping,
 		Rules:    o.Rules,
 		Observed: plan.Observed{
-			Live:        map[inventory.ID]ownership.Live{},
+			Live:        make(map[inventory.ID]ownership.Live, len(o.Desired)),
 			Unreadable:  map[inventory.ID]string{},
 			Unconfirmed: map[inventory.ID]string{},
 			Kinds:       map[schema.GroupKind]plan.Kind{},
@@ -102,6 +102,7 @@ func (o Request) complete(ctx context.Context, kinds *discovery.Cache, in *plan.
 		observing: o, kinds: kinds, definitions: crds.Definitions(o.Desired),
 		completion: plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey, Ignore: o.Ignore},
 	}
+	in.Desired = make([]plan.Object, 0, len(o.Desired))
 	for _, object := range o.Desired {
 		completed, found, err := c.object(ctx, object, in)
 		if err != nil {

@@ -34,8 +34,8 @@ func Make(in Input) Plan {
 		unreadable = in.unseenEach(plan.Unreadable)
 	}
 	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired), unreadable)
-	var actions []Action
-	var planned []inventory.Entry
+	actions := make([]Action, 0, len(desired)+1)
+	planned := make([]inventory.Entry, 0, len(desired))
 	for _, object := range desired {
 		at := len(planned)
 		planned = append(planned, inventory.Entry{ID: object.ID, Version: object.Resource.Version})
@@ -101,11 +101,10 @@ func emptyRender(listed int) violation.Violation {
 }
 
 // unique sorts the objects by identity and reports those given more than once.
-func unique(objects []Object) ([]Object, []violation.Violation) {
+func unique(objects []Object) (kept []Object, violations []violation.Violation) {
 	sorted := slices.Clone(objects)
+	kept = make([]Object, 0, len(sorted))
 	slices.SortStableFunc(sorted, func(a, b Object) int { return a.Compare(b.ID) })
-	var kept []Object
-	var violations []violation.Violation
 	for i, object := range sorted {
 		if i > 0 && sorted[i-1].ID == object.ID {
 			violations = append(violations, violation.Violation{

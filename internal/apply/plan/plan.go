@@ -159,7 +159,8 @@ func (p Plan) Len() (count int) {
 }
 
 // Objects are the desired objects that the inventory will list, in order.
-func (p Plan) Objects() (objects []Object) {
+func (p Plan) Objects() []Object {
+	objects := make([]Object, 0, p.Len())
 	for action := range p.Actions() {
 		if !action.Untracked {
 			objects = append(objects, action.Object)

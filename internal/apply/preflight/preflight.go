@@ -57,6 +57,9 @@ type wanted struct {
 	wrong   []*rights.ObjectError // roles that no account can grant
 }
 
+// verbsOfObject is how many permissions most objects need: see rights.Lifelong.
+const verbsOfObject = 4
+
 // wantedBy returns the permissions that a plan needs, in its order. A plan that adds,
 // changes, deletes or releases objects needs the permissions for all of its objects, also
 // to remove them: this is the time to report that they could not be removed. A plan that
@@ -81,7 +84,8 @@ func wantedBy(p plan.Plan) wanted {
 		}
 		return w
 	}
-	objects, written := slices.Clone(p.Unreadable), map[inventory.ID]bool{}
+	objects, written := slices.Grow(slices.Clone(p.Unreadable), p.Len()), make(map[inventory.ID]bool, p.Len())
+	w.needs = slices.Grow(w.needs, verbsOfObject*p.Len())
 	for _, object := range p.Unreadable {
 		written[object.ID] = true
 		w.needs = append(w.needs, rights.Lifelong(object, p.Pruning)...)

@@ -137,13 +137,14 @@ func (a *permissionCheck) byRules(ctx context.Context, w wanted) ([]finding, err
 }
 
 // places groups the wanted permissions by where they have to be held; "" is the cluster.
-// In a namespace that does not exist only cluster-wide permissions hold.
 func (a *permissionCheck) places(w wanted) map[string]*wanted {
 	places := map[string]*wanted{}
+	if len(w.needs) > 0 && len(w.demands) == 0 && a.inOnePlace(w.needs) { // mostly they are, and need not be copied
+		places[a.held(w.needs[0].Place())] = &w
+		return places
+	}
 	at := func(name string) *wanted {
-		if a.absent[name] {
-			name = ""
-		}
+		name = a.held(name)
 		if places[name] == nil {
 			places[name] = &wanted{}
 		}
@@ -158,6 +159,20 @@ func (a *permissionCheck) places(w wanted) map[string]*wanted {
 		of.demands = append(of.demands, demand)
 	}
 	return places
+}
+
+// held is where permissions for a namespace have to be held: in a namespace that does not exist only those for the cluster hold.
+func (a *permissionCheck) held(namespace string) string {
+	if a.absent[namespace] {
+		return ""
+	}
+	return namespace
+}
+
+// inOnePlace tells whether all permissions have to be held at one place.
+func (a *permissionCheck) inOnePlace(needs []rights.Need) bool {
+	first := a.held(needs[0].Place())
+	return !slices.ContainsFunc(needs, func(n rights.Need) bool { return a.held(n.Place()) != first })
 }
 
 // only returns the wanted permissions that are missing.

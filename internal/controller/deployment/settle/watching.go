@@ -47,6 +47,7 @@ func (in *Input) subscription(objects iter.Seq[observe.Sighted]) drift.Subscript
 	for _, object := range in.Note.Health.Objects {
 		healthy[object.ID] = true
 	}
+	subscription.Objects = make([]drift.Object, 0, in.Listed.Inventory.Len())
 	for object := range objects {
 		entry, listed := in.Listed.Inventory.Get(object.ID)
 		if !listed || !entry.Recorded() {

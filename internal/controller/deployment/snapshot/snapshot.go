@@ -71,9 +71,25 @@ func (s Snapshot) Inventory(authority inventory.ID) inventory.Inventory {
 	return inventory.New(s.Target, entries...)
 }
 
+// encode is json.Marshal, which would scan each object once more, as an Unstructured encodes itself.
+func (s Snapshot) encode() ([]byte, error) {
+	objects := make([]map[string]any, 0, len(s.Objects))
+	for _, object := range s.Objects {
+		objects = append(objects, object.Object)
+	}
+	return json.Marshal(struct {
+		Revision     string                `json:"revision"`
+		Target       string                `json:"target"`
+		Objects      []map[string]any      `json:"objects"`
+		Certificates []convert.Certificate `json:"certificates,omitempty"`
+		Hooks        []plan.Hook           `json:"hooks,omitempty"`
+		Begun        []Begun               `json:"begun,omitempty"`
+	}{s.Revision, s.Target, objects, s.Certificates, s.Hooks, s.Begun})
+}
+
 // Save stores the snapshot of a deployment, if it is not stored already.
 func Save(snapshots *lastapplied.Snapshots, uid string, last Snapshot) error {
-	data, err := json.Marshal(last)
+	data, err := last.encode()
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type sourceCrash struct {
 	write  int32 // at which of its status writes; 0 for none
 	before bool  // before the write is committed
 	body   int   // after that many percent of the download; 0 for none
+	slow   bool  // the download lasts until its first status write
 	seed   byte
 }
 
@@ -51,13 +52,15 @@ func TestF1KilledSourceReconcile(t *testing.T) {
 		seeds = 3
 	}
 	for name, point := range map[string]sourceCrash{
-		"before the first write": {write: 1, before: true},
-		"after the first write":  {write: 1},
-		"at 10 percent":          {body: 10},
-		"at 50 percent":          {body: 50},
-		"at 99 percent":          {body: 99},
-		"before the last write":  {write: 2, before: true},
-		"after the last write":   {write: 2},
+		"before the only write":                {write: 1, before: true},
+		"after the only write":                 {write: 1},
+		"at 10 percent":                        {body: 10},
+		"at 50 percent":                        {body: 50},
+		"at 99 percent":                        {body: 99},
+		"slow download, before Reconciling":    {write: 1, before: true, slow: true},
+		"slow download, after Reconciling":     {write: 1, slow: true},
+		"slow download, before the last write": {write: 2, before: true, slow: true},
+		"slow download, after the last write":  {write: 2, slow: true},
 	} {
 		for point.seed = 1; point.seed <= seeds; point.seed++ {
 			t.Run(fmt.Sprintf("%s, seed %d", name, point.seed), func(t *testing.T) { r.crashSource(t, point) })
@@ -73,11 +76,23 @@ func (r *rig) crashSource(t *testing.T, point sourceCrash) {
 		close(killed)
 	})
 	var writes, downloads atomic.Int32
+	announced := make(chan struct{})
 	hit := func(request *http.Request) {
-		if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/namespaces/"+namespace+"/bundlesources/") && writes.Add(1) == point.write {
+		if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/namespaces/"+namespace+"/bundlesources/") {
+			return
+		}
+		write := writes.Add(1)
+		if write == point.write {
 			die()
 		}
+		if write == 1 {
+			close(announced)
+		}
 	}
+	t.Cleanup(func() {
+		r.proxy.onRequest(nil)
+		r.proxy.onAnswer(nil)
+	})
 	if point.before {
 		r.proxy.onRequest(hit)
 	} else {
@@ -91,6 +106,15 @@ func (r *rig) crashSource(t *testing.T, point sourceCrash) {
 			_ = http.NewResponseController(w).Flush()
 			die()
 			return
+		}
+		if point.slow {
+			_, _ = w.Write(body[:len(body)/2])
+			_ = http.NewResponseController(w).Flush()
+			body = body[len(body)/2:]
+			select {
+			case <-announced: // Reconciling is written only when a download takes long
+			case <-request.Context().Done():
+			}
 		}
 		_, _ = w.Write(body)
 	}))

@@ -39,6 +39,9 @@ type attack struct {
 	full bool
 }
 
+// installs tells that the attack installs its objects, and is not refused.
+func (a attack) installs() bool { return a.reason == "" }
+
 func editAnnotation(i int) string {
 	return fmt.Sprintf(`{"spec":{"commonMetadata":{"annotations":{"edit":"%d"}}}}`, i)
 }
@@ -78,8 +81,9 @@ func attacks() map[string]attack {
 	}
 }
 
-// begin creates the deployments of an attack, and changes them until it is ended. Of suspended ones the controller does nothing,
-// so that what is left is the load of the changes themselves on the API server.
+// begin creates the deployments of an attack, and changes them until it is ended. For suspended ones the controller does nothing
+// but answer in the status, so that what is left is the load of the changes themselves on the API server. Where the attack
+// installs something, they are suspended afterwards: the cost of each write grows with the inventory in the status.
 func (a attack) begin(t *testing.T, r *rig, namespaces int, suspended bool) (keys []client.ObjectKey, end func()) {
 	t.Helper()
 	for range namespaces {
@@ -91,7 +95,7 @@ func (a attack) begin(t *testing.T, r *rig, namespaces int, suspended bool) (key
 				if a.spec != nil {
 					a.spec(d)
 				}
-				d.Spec.Suspend = suspended
+				d.Spec.Suspend = suspended && !a.installs()
 			}))
 		}
 	}
@@ -100,9 +104,12 @@ func (a attack) begin(t *testing.T, r *rig, namespaces int, suspended bool) (key
 			var d v1alpha1.BundleDeployment
 			err := r.admin.Get(ctx, key, &d)
 			reason := conditions.GetReason(&d, meta.ReadyCondition)
-			installed := suspended || a.reason != "" || reason == v1alpha1.ReasonSucceeded // what is measured is no installation
+			installed := !a.installs() || reason == v1alpha1.ReasonSucceeded // what is measured is no installation
 			return err == nil && reason != "" && installed, describe(&d)
 		})
+		if suspended && a.installs() {
+			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var editing sync.WaitGroup

@@ -3,6 +3,7 @@
 package artifact_test
 
 import (
+	"encoding/hex"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,6 +65,66 @@ func TestSnapshots(t *testing.T) {
 		}
 	}
 	load("", false)
+}
+
+// An addition is replaced without the value, and ends with it.
+func TestSnapshotsHaveAdditions(t *testing.T) {
+	dir := t.TempDir()
+	snapshots, err := lastapplied.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(when, value, addition string, known bool) {
+		t.Helper()
+		got, ok, err := snapshots.Load("uid")
+		added, additions, failed := snapshots.LoadAddition("uid")
+		if err != nil || failed != nil || !ok || string(got) != value || string(added) != addition || additions != known {
+			t.Errorf("%s: %q (%v, %v) and %q (%v, %v)", when, got, ok, err, added, additions, failed)
+		}
+	}
+	add := func(addition string) {
+		t.Helper()
+		if err := snapshots.SaveAddition("uid", []byte(addition)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save := func(value string) {
+		t.Helper()
+		if err := snapshots.Save("uid", []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("first")
+	want("without a value", "", "first", true)
+	save("one")
+	want("saved", "one", "", true)
+	add("second")
+	add("third")
+	want("added", "one", "third", true)
+	save("one")
+	want("saved again", "one", "", true)
+
+	file := filepath.Join(dir, "uid.snapshot")
+	old, err := hex.DecodeString("7361746368656c20736e617073686f7420310a" + // "satchel snapshot 1" and a line end
+		"04f8af17f890bf2dec73d33a3c65ad24d664973a8f95275d3068b89d54585f40" + // the checksum
+		"28b52ffd20031900006f6c64") // a zstd frame with "old"
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("of an earlier version", "old", "", false)
+	add("fourth")
+	want("added to that", "old", "fourth", true)
+
+	if err := os.WriteFile(file, old[:len(old)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = snapshots.LoadAddition("uid")
+	wantReason(t, err, fetch.InvalidContent)
+	add("fifth")
+	want("added to a damaged one", "", "fifth", true)
 }
 
 func TestSnapshotsKeepThePreviousWhenSavingFails(t *testing.T) {

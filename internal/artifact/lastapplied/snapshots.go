@@ -5,6 +5,7 @@ package lastapplied
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,15 +21,18 @@ import (
 
 const (
 	suffix = ".snapshot"
-	// magic begins every file and names its layout: magic, SHA-256 of what follows, zstd frame.
-	magic = "satchel snapshot 1\n"
+	// magic begins every file and names its layout: magic, and two parts, the value and the addition. Each part is its length in eight
+	// bytes, big endian, its SHA-256, and a zstd frame.
+	magic = "satchel snapshot 2\n"
+	// oldMagic begins a file of an earlier version: SHA-256 and frame of the value follow.
+	oldMagic = "satchel snapshot 1\n"
 	// maxBytes bounds one snapshot unpacked. 25,000 objects of the permitted 16 MiB of manifests stay far below.
 	maxBytes = 1 << 30
 )
 
 // Snapshots keeps one compressed value a key: the objects that were applied last, so that they can be kept from drifting
-// while a newer revision cannot be loaded. Files are readable by this user only. It is safe for concurrent use with
-// different keys.
+// while a newer revision cannot be loaded. Each value may have an addition, which is replaced by itself. Files are readable by this
+// user only. It is safe for concurrent use with different keys.
 type Snapshots struct {
 	dir   string
 	files volume.FileSystem
@@ -49,16 +53,39 @@ func Open(dir string, files volume.FileSystem) (*Snapshots, error) {
 	return &Snapshots{dir: dir, files: files}, nil
 }
 
-// Save replaces the value of key, which is a UID, as a whole: after a kill the previous or the present value is there.
+// Save replaces the value of key, which is a UID, as a whole, and removes its addition: after a kill all is as before, or as it is to
+// be. What is stored already is not written again.
 func (s *Snapshots) Save(key string, data []byte) error {
+	return s.save(key, func(file) (file, error) {
+		value, err := pack(data)
+		return file{value: value}, err
+	})
+}
+
+// SaveAddition replaces the addition to the value of key, and leaves the value as it is. A value that is missing or damaged is
+// empty afterwards. The cost depends on the addition, and little on the value.
+func (s *Snapshots) SaveAddition(key string, data []byte) error {
+	return s.save(key, func(stored file) (file, error) {
+		addition, err := pack(data)
+		return file{value: stored.value, addition: addition}, err
+	})
+}
+
+// save replaces the file of key by what update makes of it, which is empty if it cannot be read.
+func (s *Snapshots) save(key string, update func(file) (file, error)) error {
 	err := s.with(key, func(root *os.Root, name string) error {
-		compressor, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		stored, content, err := read(root, name)
+		if err != nil {
+			stored, content = file{}, nil
+		}
+		next, err := update(stored)
 		if err != nil {
 			return err
 		}
-		packed := compressor.EncodeAll(data, nil)
-		sum := sha256.Sum256(packed)
-		return volume.WriteDurably(s.files, root, name, bytes.Join([][]byte{[]byte(magic), sum[:], packed}, nil))
+		if encoded := next.encode(); !bytes.Equal(encoded, content) {
+			return volume.WriteDurably(s.files, root, name, encoded)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("saving snapshot %.80q: %w", key, err)
@@ -68,27 +95,50 @@ func (s *Snapshots) Save(key string, data []byte) error {
 
 // Load returns the value of key; false when there is none. A damaged one is an error with reason fetch.InvalidContent.
 func (s *Snapshots) Load(key string) (data []byte, ok bool, err error) {
+	return s.load(key, func(stored file) ([]byte, bool) { return stored.value, true })
+}
+
+// LoadAddition returns the addition to the value of key, which is empty if none was saved; false when there is no value, or it is
+// of an earlier version, which had no additions. A damaged file is an error with reason fetch.InvalidContent.
+func (s *Snapshots) LoadAddition(key string) (data []byte, ok bool, err error) {
+	return s.load(key, func(stored file) ([]byte, bool) { return stored.addition, !stored.old })
+}
+
+func (s *Snapshots) load(key string, part func(file) ([]byte, bool)) (data []byte, ok bool, err error) {
 	err = s.with(key, func(root *os.Root, name string) error {
-		opened, _, err := volume.OpenRegular(root, name)
+		stored, _, err := read(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
-			return volume.WrapError("reading", err)
+			return err
 		}
-		defer opened.Close() //nolint:errcheck // only read from
-		content, err := io.ReadAll(opened)
-		if err != nil {
-			return volume.WrapError("reading", err)
-		}
-		data, err = decode(content)
-		ok = err == nil
+		packed, has := part(stored)
+		data, err = unpack(packed)
+		ok = err == nil && has
 		return err
 	})
 	if err != nil {
 		return nil, false, fetch.Describe(err, "loading snapshot %.80q", key)
 	}
 	return data, ok, nil
+}
+
+// read reads and checks a file.
+func read(root *os.Root, name string) (stored file, content []byte, err error) {
+	opened, _, err := volume.OpenRegular(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return file{}, nil, err
+	}
+	if err != nil {
+		return file{}, nil, volume.WrapError("reading", err)
+	}
+	defer opened.Close() //nolint:errcheck // only read from
+	if content, err = io.ReadAll(opened); err != nil {
+		return file{}, nil, volume.WrapError("reading", err)
+	}
+	stored, err = parse(content)
+	return stored, content, err
 }
 
 // Stamp tells one stored value of a key from others.
@@ -183,20 +233,70 @@ func (s *Snapshots) with(key string, work func(root *os.Root, name string) error
 	return work(root, key+suffix)
 }
 
-func decode(content []byte) ([]byte, error) {
-	rest, ok := bytes.CutPrefix(content, []byte(magic))
-	if !ok || len(rest) < sha256.Size {
-		return nil, fetch.Errorf(fetch.InvalidContent, "the file is damaged: its beginning is not that of a snapshot")
+// file is a stored file: compressed parts, of which an empty one holds nothing.
+type file struct {
+	value, addition []byte
+	old             bool // of an earlier version
+}
+
+func (f file) encode() []byte {
+	encoded := []byte(magic)
+	for _, part := range [][]byte{f.value, f.addition} {
+		sum := sha256.Sum256(part)
+		encoded = binary.BigEndian.AppendUint64(encoded, uint64(len(part)))
+		encoded = append(append(encoded, sum[:]...), part...)
 	}
-	if sha256.Sum256(rest[sha256.Size:]) != [sha256.Size]byte(rest[:sha256.Size]) {
-		return nil, fetch.Errorf(fetch.InvalidContent, "the file is damaged: its checksum is wrong")
+	return encoded
+}
+
+// parse verifies the checksums of a file, without decompressing it.
+func parse(content []byte) (f file, err error) {
+	if rest, old := bytes.CutPrefix(content, []byte(oldMagic)); old && len(rest) >= sha256.Size {
+		f.old, f.value = true, rest[sha256.Size:]
+		return f, verify(f.value, rest)
+	}
+	rest, known := bytes.CutPrefix(content, []byte(magic))
+	for _, part := range []*[]byte{&f.value, &f.addition} {
+		const head = 8 + sha256.Size
+		if !known || len(rest) < head || binary.BigEndian.Uint64(rest) > uint64(len(rest)-head) { //nolint:gosec // the rest is at least as long as the head
+			return file{}, fetch.Errorf(fetch.InvalidContent, "the file is damaged: it is not a whole snapshot")
+		}
+		size := int(binary.BigEndian.Uint64(rest)) //nolint:gosec // it was compared with the size of the file
+		*part = rest[head : head+size]
+		if err := verify(*part, rest[8:]); err != nil {
+			return file{}, err
+		}
+		rest = rest[head+size:]
+	}
+	return f, nil
+}
+
+// verify compares a part with a checksum.
+func verify(part, sum []byte) error {
+	if sha256.Sum256(part) != [sha256.Size]byte(sum[:sha256.Size]) {
+		return fetch.Errorf(fetch.InvalidContent, "the file is damaged: a checksum is wrong")
+	}
+	return nil
+}
+
+func pack(data []byte) ([]byte, error) {
+	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return nil, err
+	}
+	return compressor.EncodeAll(data, nil), nil
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	if len(packed) == 0 {
+		return nil, nil
 	}
 	expander, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBytes))
 	if err != nil {
 		return nil, fmt.Errorf("preparing to unpack: %w", err)
 	}
 	defer expander.Close()
-	data, err := expander.DecodeAll(rest[sha256.Size:], nil)
+	data, err := expander.DecodeAll(packed, nil)
 	if err != nil {
 		return nil, fetch.Errorf(fetch.InvalidContent, "the file is damaged: %w", err)
 	}

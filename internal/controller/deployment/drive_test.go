@@ -246,12 +246,16 @@ func (d *driver) ends(t *testing.T) map[string]time.Time {
 	return ends
 }
 
-// contents reads the snapshot of the deployment, unpacked.
+// contents reads the snapshot of the deployment, and what was begun since, unpacked.
 func (d *driver) contents(t *testing.T) string {
 	t.Helper()
 	data, found, err := d.snapshots(t).Load(string(d.deployment(t).UID))
 	if err != nil || !found {
 		t.Fatalf("the snapshot: found %v (%v)", found, err)
 	}
-	return string(data)
+	begun, _, err := d.snapshots(t).LoadAddition(string(d.deployment(t).UID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data) + string(begun)
 }

@@ -11,14 +11,11 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 )
 
-// keptFile is a snapshot with only the begun objects decoded.
-type keptFile struct {
-	Revision     string          `json:"revision"`
-	Target       string          `json:"target"`
-	Objects      json.RawMessage `json:"objects"`
-	Certificates json.RawMessage `json:"certificates,omitempty"`
-	Hooks        json.RawMessage `json:"hooks,omitempty"`
-	Begun        []Begun         `json:"begun,omitempty"`
+// kept is the addition to a snapshot: what was begun since it was saved.
+type kept struct {
+	// Target is the cluster that holds the objects.
+	Target string  `json:"target"`
+	Begun  []Begun `json:"begun,omitempty"`
 }
 
 // mostBegun is how many contents are kept of one object; the oldest ones are dropped.
@@ -27,9 +24,9 @@ const mostBegun = 4
 // KeepBegun adds objects that are about to be written to the snapshot of a deployment. listed is its inventory. The reader
 // learns what was begun before.
 func KeepBegun(snapshots *lastapplied.Snapshots, uid string, planned []Begun, listed inventory.Inventory, reader *Reader) error {
-	return updateBegun(snapshots, uid, reader, func(kept *keptFile) (changed bool) {
-		kept.Target = cmp.Or(kept.Target, listed.Target)
-		kept.Begun, changed = withBegun(kept.Begun, planned, listed)
+	return updateBegun(snapshots, uid, reader, func(k *kept) (changed bool) {
+		k.Target = cmp.Or(k.Target, listed.Target)
+		k.Begun, changed = withBegun(k.Begun, planned, listed)
 		return changed
 	})
 }
@@ -37,27 +34,36 @@ func KeepBegun(snapshots *lastapplied.Snapshots, uid string, planned []Begun, li
 // RecordBegun keeps what was begun while the applied contents of objects are about to be written again, and their hashes
 // replace those in the inventory. Otherwise nothing would tell that fields of the begun contents may be the deployment's.
 func RecordBegun(snapshots *lastapplied.Snapshots, uid string, applied map[inventory.ID]string, listed inventory.Inventory, reader *Reader) error {
-	return updateBegun(snapshots, uid, reader, func(kept *keptFile) bool { return recordReplaced(kept.Begun, applied, listed) })
+	return updateBegun(snapshots, uid, reader, func(k *kept) bool { return recordReplaced(k.Begun, applied, listed) })
 }
 
 // updateBegun changes the begun objects of a snapshot. A damaged snapshot is replaced.
-func updateBegun(snapshots *lastapplied.Snapshots, uid string, reader *Reader, update func(*keptFile) (changed bool)) error {
-	data, found, err := snapshots.Load(uid)
-	kept := keptFile{Objects: json.RawMessage("[]")}
-	if err == nil && found {
-		err = json.Unmarshal(data, &kept)
-	}
+func updateBegun(snapshots *lastapplied.Snapshots, uid string, reader *Reader, update func(*kept) (changed bool)) error {
+	begun, err := readKept(snapshots, uid)
 	if err != nil {
-		kept = keptFile{Objects: json.RawMessage("[]")}
+		begun = kept{}
 	}
-	reader.readBegun(kept.Begun)
-	if !update(&kept) {
+	reader.readBegun(begun.Begun)
+	if !update(&begun) {
 		return nil
 	}
-	if data, err = json.Marshal(kept); err != nil {
+	data, err := json.Marshal(begun)
+	if err != nil {
 		return err
 	}
-	return snapshots.Save(uid, data)
+	return snapshots.SaveAddition(uid, data)
+}
+
+// readKept reads what was begun. Earlier versions stored it with the applied objects, in fields of the same names.
+func readKept(snapshots *lastapplied.Snapshots, uid string) (begun kept, err error) {
+	data, found, err := snapshots.LoadAddition(uid)
+	if err == nil && !found {
+		data, _, err = snapshots.Load(uid)
+	}
+	if err == nil && len(data) > 0 {
+		err = json.Unmarshal(data, &begun)
+	}
+	return begun, err
 }
 
 // withBegun adds the planned objects to those begun before. Of the latter it keeps

@@ -3,11 +3,17 @@
 package snapshot_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -99,6 +105,84 @@ func TestF34ContentsThatAreNotRecorded(t *testing.T) {
 		if got := len(reader.BegunAs(tc.entry)); got != tc.want {
 			t.Errorf("%s: %d contents, want %d", name, got, tc.want)
 		}
+	}
+}
+
+// What an earlier version began is stored with the applied objects: it counts, and more can be begun.
+func TestF34ContentsBegunByAnEarlierVersion(t *testing.T) {
+	stored, err := json.Marshal(snapshot.Snapshot{Revision: "v1", Target: "cluster", Objects: configMaps(1, "v1"), Begun: []snapshot.Begun{begun(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeOld(t, filepath.Join(dir, "uid.snapshot"), stored)
+	snapshots, err := lastapplied.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := 1; want <= 2; want++ {
+		last, applied, err := snapshot.Read(snapshots, "uid")
+		if err != nil || !applied || last.Target != "cluster" || len(last.Objects) != 1 || len(last.Begun) != want {
+			t.Fatalf("read %+v, applied %v (%v), want %d begun", last, applied, err, want)
+		}
+		err = snapshot.KeepBegun(snapshots, "uid", []snapshot.Begun{begun(2)}, inventory.New("cluster", entry(1)), snapshot.NewReader(snapshots, "uid"))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(t, snapshots, "uid", "v2", configMaps(1, "v2"))
+	if last, _, err := snapshot.Read(snapshots, "uid"); err != nil || len(last.Begun) != 0 {
+		t.Errorf("%d contents are begun after the revision was applied (%v)", len(last.Begun), err)
+	}
+}
+
+// writeOld writes a file as earlier versions did.
+func writeOld(t *testing.T, file string, value []byte) {
+	t.Helper()
+	packer, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := packer.EncodeAll(value, nil)
+	sum := sha256.Sum256(packed)
+	if err := os.WriteFile(file, slices.Concat([]byte("satchel snapshot 1\n"), sum[:], packed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// To begin one object costs the same beside few and many applied ones.
+func TestKeepBegunCostsWhatIsBegun(t *testing.T) {
+	snapshots := open(t)
+	save(t, snapshots, "uid", "v1", configMaps(5000, "v1"))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := snapshot.KeepBegun(snapshots, "uid", []snapshot.Begun{begun(1)}, inventory.New("cluster", entry(0)), snapshot.NewReader(snapshots, "uid"))
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, applied, err := snapshot.Read(snapshots, "uid")
+	if err != nil || !applied || len(last.Objects) != 5000 || len(last.Begun) != 1 {
+		t.Errorf("%d objects and %d begun, applied %v (%v)", len(last.Objects), len(last.Begun), applied, err)
+	}
+	const most = 1536 << 10 // the applied objects alone have more
+	if used := after.TotalAlloc - before.TotalAlloc; used > most {
+		t.Errorf("%d KiB were allocated to begin one object beside 5,000", used>>10)
+	}
+}
+
+// Before a revision is applied completely, nothing is read for a repair, and that is no error.
+func TestRecentBeforeTheFirstRevision(t *testing.T) {
+	snapshots, recent := open(t), &snapshot.Recent{}
+	err := snapshot.KeepBegun(snapshots, "uid", []snapshot.Begun{begun(1)}, inventory.New("cluster", entry(0)), snapshot.NewReader(snapshots, "uid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, whole, err := recent.ReadSome(snapshots, "uid", "v1", []inventory.ID{configMap(0)}); whole || err != nil {
+		t.Errorf("whole %v (%v)", whole, err)
+	}
+	if last, applied, err := snapshot.Read(snapshots, "uid"); err != nil || applied || last.Target != "cluster" || len(last.Begun) != 1 {
+		t.Errorf("read %+v, applied %v (%v)", last, applied, err)
 	}
 }
 

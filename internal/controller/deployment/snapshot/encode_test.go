@@ -20,7 +20,7 @@ func TestEncodeIsMarshal(t *testing.T) {
 		"nothing": {},
 		"all": {
 			Revision: "app@sha256:1", Target: "one", Objects: []*unstructured.Unstructured{object}, Certificates: []convert.Certificate{{}},
-			Hooks: []plan.Hook{{Object: object}}, Begun: []Begun{{Rendered: "r", Object: object, Recorded: true}},
+			Hooks: []plan.Hook{{Object: object}},
 		},
 	} {
 		if s.Objects == nil {

@@ -119,7 +119,7 @@ func (r *Recent) find(snapshots *lastapplied.Snapshots, uid string, seed maphash
 	r.mu.Unlock()
 	if last == nil || !last.stamp.Same(stamp) {
 		data, found, err := snapshots.Load(uid)
-		if err != nil || !found {
+		if err != nil || !found || len(data) == 0 { // nothing was applied completely
 			return nil, err
 		}
 		if last, err = index(data, seed); err != nil {

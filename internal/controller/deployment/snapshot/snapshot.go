@@ -3,6 +3,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -29,7 +30,7 @@ type Snapshot struct {
 	Certificates []convert.Certificate `json:"certificates,omitempty"`
 	// Hooks of the revision.
 	Hooks []plan.Hook `json:"hooks,omitempty"`
-	// Begun are objects of newer plans, some of which may have been written.
+	// Begun are objects of newer plans, some of which may have been written. They are stored beside the other fields: see KeepBegun.
 	Begun []Begun `json:"begun,omitempty"`
 }
 
@@ -49,9 +50,14 @@ func Read(snapshots *lastapplied.Snapshots, uid string) (last Snapshot, applied 
 	if err != nil || !found {
 		return Snapshot{}, false, err
 	}
-	if err := json.Unmarshal(data, &last); err != nil {
+	begun, err := readKept(snapshots, uid)
+	if err == nil && len(data) > 0 {
+		err = json.Unmarshal(data, &last)
+	}
+	if err != nil {
 		return Snapshot{}, false, fmt.Errorf("reading the objects that were applied last: %w", err)
 	}
+	last.Target, last.Begun = cmp.Or(last.Target, begun.Target), begun.Begun
 	return last, last.Revision != "", nil
 }
 
@@ -71,7 +77,7 @@ func (s Snapshot) Inventory(authority inventory.ID) inventory.Inventory {
 	return inventory.New(s.Target, entries...)
 }
 
-// encode is json.Marshal, which would scan each object once more, as an Unstructured encodes itself.
+// encode is json.Marshal without Begun, which would scan each object once more, as an Unstructured encodes itself.
 func (s Snapshot) encode() ([]byte, error) {
 	objects := make([]map[string]any, 0, len(s.Objects))
 	for _, object := range s.Objects {
@@ -83,19 +89,14 @@ func (s Snapshot) encode() ([]byte, error) {
 		Objects      []map[string]any      `json:"objects"`
 		Certificates []convert.Certificate `json:"certificates,omitempty"`
 		Hooks        []plan.Hook           `json:"hooks,omitempty"`
-		Begun        []Begun               `json:"begun,omitempty"`
-	}{s.Revision, s.Target, objects, s.Certificates, s.Hooks, s.Begun})
+	}{s.Revision, s.Target, objects, s.Certificates, s.Hooks})
 }
 
-// Save stores the snapshot of a deployment, if it is not stored already.
+// Save stores the snapshot of a deployment, if it is not stored already. Nothing counts as begun afterwards.
 func Save(snapshots *lastapplied.Snapshots, uid string, last Snapshot) error {
 	data, err := last.encode()
 	if err != nil {
 		return err
-	}
-	kept, found, err := snapshots.Load(uid)
-	if err == nil && found && string(kept) == string(data) {
-		return nil
 	}
 	return snapshots.Save(uid, data)
 }

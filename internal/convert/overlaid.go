@@ -14,10 +14,9 @@ import (
 )
 
 // overlaid adapts the manifests of a bundle by Options.Overlay, if they could be read, and adds what is wrong then to the
-// problems. about is what a
-// registry+v1 bundle says beside its objects.
+// problems. The identities of the manifests have to be checked before. about is what a registry+v1 bundle says beside its objects.
 func overlaid(manifests []manifest.Manifest, problems []Problem, o Options, about registryv1.Rendered) (overlay.Result, []Problem) {
-	if len(problems) > 0 {
+	if len(problems) > 0 || !o.Overlay.Changes() {
 		return overlay.Result{Manifests: manifests}, problems
 	}
 	scopes := bundleScopes(manifests)
@@ -37,7 +36,7 @@ func overlaid(manifests []manifest.Manifest, problems []Problem, o Options, abou
 	if len(problems) > 0 {
 		return overlay.Result{Manifests: manifests}, problems
 	}
-	if o.Overlay.Changes() && len(adapted.Manifests) == 0 {
+	if len(adapted.Manifests) == 0 {
 		return adapted, []Problem{{Rule: overlay.Rule, Message: "spec.patches delete every object of the bundle", Remedy: "let a patch with $patch: delete select fewer objects"}}
 	}
 	return adapted, manifest.Identities(adapted.Manifests)

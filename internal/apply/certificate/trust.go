@@ -74,6 +74,9 @@ func serviceClients(object *unstructured.Unstructured) []map[string]any {
 
 // Trusts tells whether an object declares that it trusts the certificate of one of the Secrets.
 func Trusts(object *unstructured.Unstructured, wanted []Request) bool {
+	if len(wanted) == 0 {
+		return false
+	}
 	from := object.GetAnnotations()[InjectAnnotation]
 	named := slices.ContainsFunc(wanted, func(r Request) bool { return from == r.Namespace+"/"+r.Secret })
 	return named && len(serviceClients(object)) > 0

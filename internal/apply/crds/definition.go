@@ -33,7 +33,7 @@ type Definition struct {
 func Definitions(objects []*unstructured.Unstructured) map[schema.GroupKind]Definition {
 	definitions := map[schema.GroupKind]Definition{}
 	for _, object := range objects {
-		if !IsCRD(inventory.IDOf(object)) {
+		if object.GetKind() != DefinitionKind || !IsCRD(inventory.IDOf(object)) {
 			continue
 		}
 		if kind, definition := definitionOf(object); definition.wellFormed() {

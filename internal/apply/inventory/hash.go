@@ -3,11 +3,13 @@
 package inventory
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,17 +51,30 @@ func decodeHash(text string) (Hash, error) {
 	return Hash(raw), nil
 }
 
-// HashRendered digests a desired object in its canonical JSON. With a key it is
-// an HMAC: readers of the status then cannot guess short Secret values
-// offline. With another key every object looks changed once.
-func HashRendered(object *unstructured.Unstructured, key []byte) (Hash, error) {
-	canonical, err := json.Marshal(object.Object)
-	if err != nil {
+// Hasher digests desired objects. It is not safe for concurrent use.
+type Hasher struct {
+	mac     hash.Hash
+	encoded bytes.Buffer
+	encoder *json.Encoder
+}
+
+// NewHasher returns a Hasher with a key, which may be empty. With a key its hashes are an HMAC: readers of the status then cannot
+// guess short Secret values offline. With another key every object looks changed once.
+func NewHasher(key []byte) *Hasher {
+	h := &Hasher{mac: hmac.New(sha256.New, key)}
+	h.encoder = json.NewEncoder(&h.encoded)
+	return h
+}
+
+// Rendered digests a desired object in its canonical JSON.
+func (h *Hasher) Rendered(object *unstructured.Unstructured) (Hash, error) {
+	h.encoded.Reset()
+	if err := h.encoder.Encode(object.Object); err != nil {
 		return Hash{}, fmt.Errorf("hashing %s: %w", IDOf(object), err)
 	}
-	mac := hmac.New(sha256.New, key)
-	mac.Write(canonical)
-	return cut(mac.Sum(nil)), nil
+	h.mac.Reset()
+	h.mac.Write(bytes.TrimSuffix(h.encoded.Bytes(), []byte("\n")))
+	return cut(h.mac.Sum(nil)), nil
 }
 
 // HashFields digests the fields that the API server records as applied by the
@@ -111,9 +126,9 @@ func HashSeen(meta metav1.Object) Hash {
 		version = "r" + meta.GetResourceVersion()
 	}
 	uid, moved := sha256.Sum256([]byte(meta.GetUID())), sha256.Sum256([]byte(string(meta.GetUID())+"/"+version))
-	hash := cut(uid[:])
-	copy(hash[seenUID:], moved[:])
-	return hash
+	seen := cut(uid[:])
+	copy(seen[seenUID:], moved[:])
+	return seen
 }
 
 // SameObject tells whether two results of HashSeen are of one object: an object that

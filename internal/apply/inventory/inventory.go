@@ -77,12 +77,18 @@ func (i Inventory) Has(id ID) bool {
 // Union holds the entries of both; where both list an object, the receiver's
 // entry stays, for it has been seen and the other is only planned.
 func (i Inventory) Union(planned Inventory) Inventory {
-	return New(i.Target, append(slices.Clone(planned.Entries), i.Entries...)...)
+	return i.With(planned.Minus(i).Entries...)
 }
 
 // Minus holds the entries that the other inventory does not list.
 func (i Inventory) Minus(other Inventory) Inventory {
-	return i.filter(func(e Entry) bool { return !other.Has(e.ID) })
+	rest := other.Entries
+	return i.filter(func(e Entry) bool { // both are sorted
+		for len(rest) > 0 && rest[0].Compare(e.ID) < 0 {
+			rest = rest[1:]
+		}
+		return len(rest) == 0 || rest[0].ID != e.ID
+	})
 }
 
 // With replaces or adds entries.

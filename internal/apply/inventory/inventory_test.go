@@ -114,9 +114,9 @@ func object(text string) *unstructured.Unstructured {
 	return u
 }
 
-func TestHashRendered(t *testing.T) {
+func TestHasher(t *testing.T) {
 	hash := func(text, key string) inventory.Hash {
-		h, err := inventory.HashRendered(object(text), []byte(key))
+		h, err := inventory.NewHasher([]byte(key)).Rendered(object(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,6 +65,9 @@ func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit 
 // confirmGone confirms that the kinds without a resource are no longer served, before it treats
 // their objects in the inventory as gone. Desired objects are written again in any case.
 func confirmGone(ctx context.Context, client *tenant.Client, in *plan.Input, sightings []Sighting) {
+	if !slices.ContainsFunc(sightings, func(s Sighting) bool { return s.Unserved }) {
+		return
+	}
 	desired := map[inventory.ID]bool{}
 	for _, object := range in.Desired {
 		desired[object.ID] = true

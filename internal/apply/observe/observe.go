@@ -30,14 +30,14 @@ import (
 // Request is the input of Observe.
 type Request struct {
 	Owner            inventory.Owner
-	Desired          []*unstructured.Unstructured // as rendered; they are copied
-	Hooks            []plan.Hook                  // as rendered; they are copied
+	Desired          []*unstructured.Unstructured // as rendered; they are not changed, also not afterwards
+	Hooks            []plan.Hook                  // as rendered; they are not changed either
 	Previous         inventory.Inventory
 	InstallNamespace string               // for namespaced objects that carry no namespace
 	CreateNamespace  bool                 // of InstallNamespace, when it is absent
 	Optional         []schema.GroupKind   // of Desired, those of which objects are left out while their kind is not served
 	Ranks            map[inventory.ID]int // of Desired, as it is rendered: see plan.Object
-	HashKey          []byte               // see inventory.HashRendered; may be empty
+	HashKey          []byte               // see inventory.NewHasher; may be empty
 	Ignore           ignore.Rules         // fields that other managers may change
 	Parallelism      int                  // 16
 
@@ -100,7 +100,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 func (o Request) complete(ctx context.Context, kinds *discovery.Cache, in *plan.Input) error {
 	c := completing{
 		observing: o, kinds: kinds, definitions: crds.Definitions(o.Desired),
-		completion: plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, HashKey: o.HashKey, Ignore: o.Ignore},
+		completion: plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, Hasher: inventory.NewHasher(o.HashKey), Ignore: o.Ignore},
 	}
 	in.Desired = make([]plan.Object, 0, len(o.Desired))
 	for _, object := range o.Desired {

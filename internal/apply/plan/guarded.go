@@ -21,15 +21,15 @@ func (in Input) guards(object Object, claim ownership.Claim) *violation.Violatio
 			Remedy:  "take it out of the bundle, and create it in another way, such as satchel approve",
 		}
 	}
-	if labels := ownership.PodSecurity(object.Desired); ownership.IsNamespace(object.ID) && !in.PodSecurity && !in.Keeping && len(labels) > 0 {
+	if !ownership.IsNamespace(object.ID) {
+		return nil
+	}
+	if labels := ownership.PodSecurity(object.Desired); !in.PodSecurity && !in.Keeping && len(labels) > 0 {
 		return &violation.Violation{
 			Rule: violation.Guarded, Object: object.ID,
 			Message: fmt.Sprintf("%s has the labels %s, which decide what Pods may do there", object.ID, strings.Join(labels, ", ")),
 			Remedy:  "set spec.allowPodSecurityLabels, have each escalation approved by spec.approval.mode OnEscalation, or take the labels out of the bundle",
 		}
-	}
-	if !ownership.IsNamespace(object.ID) {
-		return nil
 	}
 	for _, guard := range in.Live[object.ID].Guards {
 		_, changes := object.Desired.GetLabels()[guard.Name]

@@ -129,9 +129,11 @@ func (in Input) absent(desired []Object) []string {
 		}
 	}
 	for _, object := range desired {
+		if !ownership.IsNamespace(object.ID) {
+			continue
+		}
 		_, exists := in.Live[object.ID]
-		_, hidden := in.Unreadable[object.ID]
-		if ownership.IsNamespace(object.ID) && !exists && !hidden {
+		if _, hidden := in.Unreadable[object.ID]; !exists && !hidden {
 			names = append(names, object.Name)
 		}
 	}

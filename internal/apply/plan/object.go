@@ -3,7 +3,6 @@
 package plan
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -12,7 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
+	"github.com/satchel-dev/satchel/internal/apply/plan/content"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 )
 
@@ -42,18 +41,18 @@ type Object struct {
 // Completion are the settings for completing the objects of a bundle.
 type Completion struct {
 	Owner            inventory.Owner
-	InstallNamespace string       // for namespaced objects that carry no namespace
-	HashKey          []byte       // see inventory.HashRendered; may be empty
-	Ignore           ignore.Rules // fields that other managers may change
+	InstallNamespace string            // for namespaced objects that carry no namespace
+	Hasher           *inventory.Hasher // without one the result has no hash
+	Ignore           ignore.Rules      // fields that other managers may change
 }
 
-// Complete copies an object and completes it for applying: its namespace is
+// Complete completes an object for applying. The result shares with it the values that are the same, so neither may be changed
+// afterwards: its namespace is
 // filled in, or dropped when the kind is cluster-scoped, the owner's labels are set,
 // stringData is folded into data (the API server records only data as ours), and
 // the fields that only an API server writes are removed.
 func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Object, error) {
-	desired := object.DeepCopy()
-	dropServerFields(desired)
+	desired := content.WithoutServerFields(object)
 	switch {
 	case !kind.Namespaced:
 		desired.SetNamespace("")
@@ -61,7 +60,7 @@ func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Obje
 		desired.SetNamespace(c.InstallNamespace)
 	}
 	id := inventory.IDOf(desired)
-	if err := foldStringData(desired); err != nil {
+	if err := content.FoldStringData(desired); err != nil {
 		return Object{}, fmt.Errorf("completing %s: %w", id, err)
 	}
 	labels := desired.GetLabels()
@@ -84,72 +83,13 @@ func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Obje
 	if !some {
 		given = nil
 	}
-	rendered, err := inventory.HashRendered(bare, c.HashKey)
-	if err != nil {
-		return Object{}, err
+	var rendered inventory.Hash
+	if c.Hasher != nil {
+		if rendered, err = c.Hasher.Rendered(bare); err != nil {
+			return Object{}, err
+		}
 	}
 	return Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered, Phase: phase, Given: given}, nil
-}
-
-// dropServerFields removes status and the metadata that the API server fills in.
-func dropServerFields(object *unstructured.Unstructured) {
-	delete(object.Object, "status")
-	metadata, _ := object.Object["metadata"].(map[string]any)
-	for _, field := range []string{
-		"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generateName",
-		"generation", "managedFields", "resourceVersion", "selfLink", "uid",
-	} {
-		delete(metadata, field)
-	}
-	dropNullTimestamps(object.Object)
-}
-
-// dropNullTimestamps removes the `creationTimestamp: null` that generators
-// leave in templates: a null is nothing to own.
-func dropNullTimestamps(value any) {
-	switch value := value.(type) {
-	case map[string]any:
-		if stamp, found := value["creationTimestamp"]; found && stamp == nil {
-			delete(value, "creationTimestamp")
-		}
-		for _, child := range value {
-			dropNullTimestamps(child)
-		}
-	case []any:
-		for _, child := range value {
-			dropNullTimestamps(child)
-		}
-	}
-}
-
-// foldStringData changes a Secret as the API server does on every write.
-// Errors name keys, never values.
-func foldStringData(object *unstructured.Unstructured) error {
-	plain, found := object.Object["stringData"]
-	if !found || !digest.IsSecret(inventory.IDOf(object)) {
-		return nil
-	}
-	delete(object.Object, "stringData")
-	entries, ok := plain.(map[string]any)
-	if !ok && plain != nil {
-		return fmt.Errorf("stringData is not a map")
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	data, ok := object.Object["data"].(map[string]any)
-	if !ok {
-		data = map[string]any{}
-		object.Object["data"] = data
-	}
-	for key, value := range entries {
-		text, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("stringData.%s is not a string: quote it", key)
-		}
-		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	return nil
 }
 
 // KindOf returns how the CRD will serve a version; false when it does not.

@@ -28,7 +28,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-var completion = plan.Completion{Owner: owner, InstallNamespace: "shop"}
+var completion = plan.Completion{Owner: owner, InstallNamespace: "shop", Hasher: inventory.NewHasher(nil)}
 
 func TestComplete(t *testing.T) {
 	tests := map[string]struct {

@@ -32,18 +32,24 @@ func (p place) compare(other place) int {
 // their identities. The install namespace and certificates, which other objects need and no
 // bundle can annotate, belong to the first phase.
 func staged(actions []Action) []Stage {
-	byPlace := map[place][]Action{}
+	byPlace, places, sizes := map[place][]Action{}, make([]place, len(actions)), map[place]int{}
 	phases := map[int]bool{}
 	for _, action := range actions {
 		phases[action.Phase] = true
 	}
 	first := slices.Min(append(slices.Collect(maps.Keys(phases)), 0))
-	for _, action := range actions {
-		at := place{phase: action.Phase, stage: slices.Index(applyOrder, applyStage(action.Object)), rank: action.Rank}
+	for i, action := range actions {
+		places[i] = place{phase: action.Phase, stage: slices.Index(applyOrder, applyStage(action.Object)), rank: action.Rank}
 		if action.Untracked || IsCertificate(action.Object) {
-			at.phase = first
+			places[i].phase = first
 		}
-		byPlace[at] = append(byPlace[at], action)
+		sizes[places[i]]++
+	}
+	for i, at := range places {
+		if byPlace[at] == nil {
+			byPlace[at] = make([]Action, 0, sizes[at])
+		}
+		byPlace[at] = append(byPlace[at], actions[i])
 	}
 	var stages []Stage
 	for _, at := range slices.SortedFunc(maps.Keys(byPlace), place.compare) {

@@ -4,17 +4,18 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 )
 
 // unreadable are the desired objects that the ServiceAccount may not read.
-func (in Input) unreadable(desired []Object) []Object {
-	return slices.DeleteFunc(slices.Clone(desired), func(o Object) bool {
-		_, found := in.Unreadable[o.ID]
-		return !found
-	})
+func (in Input) unreadable(desired []Object) (objects []Object) {
+	for _, object := range desired {
+		if _, found := in.Unreadable[object.ID]; found {
+			objects = append(objects, object)
+		}
+	}
+	return objects
 }
 
 // unseenEach returns a violation for each object that could not be read.

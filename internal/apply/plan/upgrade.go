@@ -95,23 +95,26 @@ func (in Input) keepDefinitions(actions []Action) (left []Action, kept []invento
 			kept = append(kept, action.ID)
 		}
 	}
+	if len(kept) == 0 {
+		return actions, nil
+	}
 	return slices.DeleteFunc(slices.Clone(actions), in.keepsDefinition), kept
 }
 
 // unsafe is the violation for an unsafe change; nil when it is safe.
 func unsafe(id inventory.ID, judgement crdsafety.Judgement) *violation.Violation {
+	if judgement.Unjudged == "" && len(judgement.Breaking) == 0 {
+		return nil
+	}
 	violation := violation.Violation{Rule: violation.CRDUnsafe, Object: id}
 	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: None; or set spec.crds.upgradeSafety to Warn",
 		id.Name, AnnotationUpgradeSafety)
-	switch {
-	case judgement.Unjudged != "":
+	if judgement.Unjudged != "" {
 		violation.Message = fmt.Sprintf("%s changes and cannot be compared with the one on the cluster: %s", id, judgement.Unjudged)
 		violation.Remedy = "correct it or make it smaller; where its change is known to be safe, " + way
-	case len(judgement.Breaking) > 0:
+	} else {
 		violation.Message = fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, crdsafety.Summary(judgement.Breaking))
 		violation.Remedy = "keep it compatible; where nothing uses it, " + way
-	default:
-		return nil
 	}
 	return &violation
 }

@@ -82,6 +82,9 @@ func (a *permissionCheck) unwritable(needs []rights.Need) map[inventory.ID]bool 
 }
 
 func (a *permissionCheck) try(ctx context.Context, trials []*trial) error {
+	if len(trials) == 0 {
+		return nil
+	}
 	actions := map[inventory.ID]plan.Action{}
 	for action := range a.plan.Actions() {
 		actions[action.ID] = *action

@@ -35,6 +35,9 @@ const mostGrantedRoles = 10
 // from that. The rules are known if the plan also contains the role.
 // Objects in the stage of the binding or before it need their permissions beforehand.
 func withoutGrantedByPlan(p plan.Plan, id tenant.Identity, missing rights.Missing, demands []rights.Demand) []rights.Need {
+	if len(missing.Needs) == 0 {
+		return nil
+	}
 	refused := map[inventory.ID]bool{}
 	for _, demand := range missing.Demands {
 		refused[demand.Object] = true

@@ -84,14 +84,13 @@ func wantedBy(p plan.Plan) wanted {
 		}
 		return w
 	}
-	objects, written := slices.Grow(slices.Clone(p.Unreadable), p.Len()), make(map[inventory.ID]bool, p.Len())
+	objects := slices.Grow(slices.Clone(p.Unreadable), p.Len())
 	w.needs = slices.Grow(w.needs, verbsOfObject*p.Len())
 	for _, object := range p.Unreadable {
-		written[object.ID] = true
 		w.needs = append(w.needs, rights.Lifelong(object, p.Pruning)...)
 	}
 	for action := range p.Actions() {
-		objects, written[action.ID] = append(objects, action.Object), action.Writes()
+		objects = append(objects, action.Object)
 		if action.Untracked {
 			w.add(action.Object, "create", "get", "patch")
 			continue
@@ -99,10 +98,10 @@ func wantedBy(p plan.Plan) wanted {
 		w.needs = append(w.needs, rights.Lifelong(action.Object, p.Pruning)...)
 	}
 	for _, hook := range p.Hooks {
-		objects, written[hook.ID] = append(objects, hook.Object), true
+		objects = append(objects, hook.Object)
 		w.needs = append(w.needs, rights.Hook(hook.Object)...)
 	}
-	w.grants(objects, written)
+	w.grants(p, objects)
 	return w
 }
 
@@ -133,19 +132,20 @@ func (w *wanted) add(object plan.Object, verbs ...string) {
 	w.needs = append(w.needs, rights.Verbs(object, verbs...)...)
 }
 
-// grants adds the demands of the objects that are written and grant permissions.
-func (w *wanted) grants(objects []plan.Object, written map[inventory.ID]bool) {
+// grants adds the demands of the objects that grant permissions, unless the plan leaves them as they are.
+func (w *wanted) grants(p plan.Plan, objects []plan.Object) {
 	demands, wrong := rights.Demands(objects)
-	for _, demand := range demands {
-		if written[demand.Object] {
-			w.demands = append(w.demands, demand)
+	if len(demands)+len(wrong) == 0 {
+		return
+	}
+	stays := map[inventory.ID]bool{}
+	for action := range p.Actions() {
+		if !action.Writes() {
+			stays[action.ID] = true
 		}
 	}
-	for _, err := range wrong {
-		if written[err.Object] {
-			w.wrong = append(w.wrong, err)
-		}
-	}
+	w.demands = slices.DeleteFunc(demands, func(d rights.Demand) bool { return stays[d.Object] })
+	w.wrong = slices.DeleteFunc(wrong, func(err *rights.ObjectError) bool { return stays[err.Object] })
 }
 
 // writing are the verbs that an action needs. A repaired object may be gone.

@@ -91,7 +91,7 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 func definitions(objects []plan.Object) map[schema.GroupKind]crds.Definition {
 	var desired []*unstructured.Unstructured
 	for _, object := range objects {
-		if object.Desired != nil {
+		if object.Desired != nil && crds.IsCRD(object.ID) {
 			desired = append(desired, object.Desired)
 		}
 	}

@@ -178,7 +178,7 @@ func (c Input) asRecorded(live *unstructured.Unstructured) bool {
 	bare.SetName(live.GetName())
 	bare.SetLabels(map[string]string{plan.LabelCertificate: live.GetLabels()[plan.LabelCertificate]})
 	entry, _ := c.Listed.Get(inventory.IDOf(live))
-	applied, err := plan.Completion{Owner: c.Owner, HashKey: c.HashKey}.Complete(bare, plan.Kind{Namespaced: true})
+	applied, err := plan.Completion{Owner: c.Owner, Hasher: inventory.NewHasher(c.HashKey)}.Complete(bare, plan.Kind{Namespaced: true})
 	return err == nil && entry.Confirmed() && applied.Rendered == entry.Rendered
 }
 
@@ -252,7 +252,7 @@ func (i *Issuance) Bare(objects []plan.Object, owner inventory.Owner, desired []
 			original[inventory.IDOf(object)] = object
 		}
 	}
-	var all []*unstructured.Unstructured
+	all := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, object := range objects {
 		if i.Secret(object.ID) != nil {
 			continue

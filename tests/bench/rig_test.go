@@ -21,6 +21,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -239,8 +240,14 @@ func isReady(d *v1alpha1.BundleDeployment) bool { return conditions.IsTrue(d, me
 // way in the next measurement.
 func (r *rig) clear(t testing.TB, namespace string) {
 	t.Helper()
-	if err := r.admin.DeleteAllOf(t.Context(), &v1alpha1.BundleDeployment{}, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
+	for { // the API server ends a request after a minute, and has deleted a part of thousands of objects by then
+		err := r.admin.DeleteAllOf(t.Context(), &v1alpha1.BundleDeployment{}, client.InNamespace(namespace))
+		if err == nil {
+			break
+		}
+		if !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+			t.Fatal(err)
+		}
 	}
 	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var list v1alpha1.BundleDeploymentList

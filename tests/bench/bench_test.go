@@ -136,7 +136,7 @@ func measureOne(t testing.TB, r *rig, n int) one {
 		r.waitAll(t, namespace, 1, isReady)
 	})
 	r.checkStored(t, namespace)
-	measured.rest = r.measure(t, "second full reconcile, nothing changed", func() { r.again(t, namespace) })
+	measured.rest = r.measure(t, "second full reconcile, nothing changed", func() { r.again(t, namespace, "again") })
 	measured.upgrade = r.measure(t, "upgrade that changes 1 %", func() {
 		r.waitAll(t, namespace, 1, runs(r.publish(t, namespace, "v2", after)))
 	})
@@ -179,16 +179,16 @@ func runs(revision string) func(*v1alpha1.BundleDeployment) bool {
 	return func(d *v1alpha1.BundleDeployment) bool { return isReady(d) && d.Status.LastHealthyRevision == revision }
 }
 
-// again has everything compared once more.
-func (r *rig) again(t testing.TB, namespace string) {
+// again has everything compared once more. Each request of a deployment needs a value of its own.
+func (r *rig) again(t testing.TB, namespace, request string) {
 	t.Helper()
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}}
-	patch := `{"metadata":{"annotations":{"` + meta.ReconcileRequestAnnotation + `":"again"}}}`
+	patch := `{"metadata":{"annotations":{"` + meta.ReconcileRequestAnnotation + `":"` + request + `"}}}`
 	if err := r.admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatal(err)
 	}
 	r.waitAll(t, namespace, 1, func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.LastHandledReconcileAt == "again" && isReady(d)
+		return d.Status.LastHandledReconcileAt == request && isReady(d)
 	})
 }
 

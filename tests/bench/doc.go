@@ -14,7 +14,7 @@
 // With SATCHEL_FULL=1 a benchmark measures all of its sizes, else the smallest. BenchmarkMixed (25,000 objects),
 // BenchmarkManyDeployments (5,000) and BenchmarkManyKinds (3,000 CRDs) look for costs that grow faster than what is measured;
 // BenchmarkSources and BenchmarkLargeImage measure the source controller. With SATCHEL_BENCH_PROFILES=FOLDER each measurement
-// leaves CPU profiles of the controller, one a second:
+// leaves CPU profiles of the controller, one a second; docs/dev/profiles.md has what they show:
 //
 //	SATCHEL_BENCH_PROFILES=/tmp/p go test -run '^$' -bench Edits -benchtime 1x ./tests/bench && go tool pprof -top /tmp/p/*
 //

@@ -18,9 +18,13 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
-// profilesVariable names a folder for CPU profiles of the deployment controller, one file for each second of a measurement:
-// `go tool pprof -top FOLDER/install-*` sums them. What is measured while it is set costs a few percent more.
+// profilesVariable names a folder, which is created, for CPU profiles of the controller that is measured, one file for each second of a measurement:
+// `go tool pprof -top FOLDER/BenchmarkConfigMaps-1000-*Ready-*` sums those of one. What is measured while it is set costs a few
+// percent more.
 const profilesVariable = "SATCHEL_BENCH_PROFILES"
+
+// profilesTaken counts the profiles, so that a measurement that is repeated (-count) adds files, and overwrites none.
+var profilesTaken atomic.Int64
 
 // profilesAddress is a free address for profiles, or empty if they are not wanted.
 func profilesAddress() (string, error) {
@@ -37,12 +41,15 @@ func (r *rig) profile(t testing.TB, what string) (end func()) {
 	if dir == "" || r.profiles == "" {
 		return func() {}
 	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
 	var ended atomic.Bool
 	var taking sync.WaitGroup
 	taking.Go(func() {
 		name := strings.Join(strings.FieldsFunc(t.Name()+"-"+what, func(c rune) bool { return strings.ContainsRune("/ ,%", c) }), "-")
-		for i := 0; !ended.Load(); i++ {
-			if err := r.profileSecond(filepath.Join(dir, fmt.Sprintf("%s-%03d.pb.gz", name, i))); err != nil {
+		for !ended.Load() {
+			if err := r.profileSecond(filepath.Join(dir, fmt.Sprintf("%s-%04d.pb.gz", name, profilesTaken.Add(1)))); err != nil {
 				t.Error(err)
 				return
 			}

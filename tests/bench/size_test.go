@@ -69,7 +69,7 @@ func measureMixed(b *testing.B, r *rig, n int) {
 		}
 		r.waitAll(b, namespace, 1, isReady)
 	})
-	rest := r.measure(b, "second full reconcile, nothing changed", func() { r.again(b, namespace) })
+	rest := r.measure(b, "second full reconcile, nothing changed", func() { r.again(b, namespace, "again") })
 	rename := r.measure(b, "upgrade that renames all", func() {
 		revision := r.publish(b, namespace, "v2", mixed("new", n))
 		r.waitAll(b, namespace, 1, func(d *v1alpha1.BundleDeployment) bool {

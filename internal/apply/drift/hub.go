@@ -355,8 +355,10 @@ func (h *Hub) Calm(key Key, id inventory.ID, until time.Time, onlyMoved bool) {
 func (h *Hub) Adopt(key Key, listed inventory.Inventory) inventory.Inventory {
 	var fresh []inventory.Entry
 	h.items(key, func(i *item) {
-		entry, found := listed.Get(i.id())
-		if found && i.adopted && entry.Fields == i.want.fields {
+		if !i.adopted {
+			return // mostly all of them
+		}
+		if entry, found := listed.Get(i.id()); found && entry.Fields == i.want.fields {
 			entry.Seen = i.want.seen
 			fresh = append(fresh, entry)
 		}

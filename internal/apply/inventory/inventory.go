@@ -68,6 +68,18 @@ func (i Inventory) index(id ID) (at int, found bool) {
 	return slices.BinarySearchFunc(i.Entries, id, func(e Entry, id ID) int { return e.Compare(id) })
 }
 
+// Near is Get for objects that come mostly in the order of the inventory: it looks at an index first. It also returns the index of
+// the entry.
+func (i Inventory) Near(id ID, probably int) (entry Entry, at int, found bool) {
+	if probably < len(i.Entries) && i.Entries[probably].ID == id {
+		return i.Entries[probably], probably, true
+	}
+	if at, found = i.index(id); !found {
+		return Entry{}, at, false
+	}
+	return i.Entries[at], at, true
+}
+
 // Has tells whether the object is listed.
 func (i Inventory) Has(id ID) bool {
 	_, found := i.Get(id)

@@ -75,6 +75,23 @@ func TestWithReplacesEntries(t *testing.T) {
 	}
 }
 
+// Near finds what Get finds, whatever index it begins with.
+func TestNearIsGet(t *testing.T) {
+	for seed := range uint64(20) {
+		source := rand.New(rand.NewPCG(seed, 3))
+		some, sought := random(source, source.IntN(20)), random(source, 20)
+		for _, id := range append(ids(some), ids(sought)...) {
+			want, listed := some.Get(id)
+			for probably := range some.Len() + 2 {
+				got, at, found := some.Near(id, probably)
+				if found != listed || got != want || found && some.Entries[at] != want {
+					t.Fatalf("seed %d: %s is found %v at %d, begun with %d, and want %v", seed, id, found, at, probably, listed)
+				}
+			}
+		}
+	}
+}
+
 func TestIDForPeople(t *testing.T) {
 	tests := map[string]inventory.ID{
 		"Deployment.apps shop/web": {Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"},

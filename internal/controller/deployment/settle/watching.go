@@ -48,8 +48,10 @@ func (in *Input) subscription(objects iter.Seq[observe.Sighted]) drift.Subscript
 		healthy[object.ID] = true
 	}
 	subscription.Objects = make([]drift.Object, 0, in.Listed.Inventory.Len())
+	next := 0
 	for object := range objects {
-		entry, listed := in.Listed.Inventory.Get(object.ID)
+		entry, at, listed := in.Listed.Inventory.Near(object.ID, next)
+		next = at + 1
 		if !listed || !entry.Recorded() {
 			continue
 		}

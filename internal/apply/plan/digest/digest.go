@@ -3,6 +3,7 @@
 package digest
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,6 +22,9 @@ import (
 // digests.
 const contentVersion = "satchel.dev/content/v1"
 
+// prefix begins each digest.
+const prefix = "sha256:"
+
 // lastApplied is the annotation with kubectl's copy of what it applied, including the values of Secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -31,26 +35,37 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // scope of kinds. So anyone with the bundle and the options computes the same without a
 // cluster. The objects are not changed.
 func Content(objects []*unstructured.Unstructured, installNamespace string) (string, error) {
-	lines := make([]string, 0, len(objects))
+	var encoded bytes.Buffer
+	encoder, ends := json.NewEncoder(&encoded), make([]int, 0, len(objects)) // sorts the keys, and writes a line end after each object only
 	for _, object := range objects {
-		canonical, err := json.Marshal(withoutValues(object)) // sorts the keys, and writes no line ends
-		if err != nil {
+		if err := encoder.Encode(withoutValues(object)); err != nil {
 			return "", fmt.Errorf("digesting %s: %w", inventory.IDOf(object), err)
 		}
-		lines = append(lines, string(canonical))
+		ends = append(ends, encoded.Len())
 	}
-	slices.Sort(lines)
+	lines, from := make([][]byte, 0, len(objects)), 0
+	for _, end := range ends {
+		lines, from = append(lines, encoded.Bytes()[from:end-1]), end
+	}
+	slices.SortFunc(lines, bytes.Compare)
 	namespace, err := json.Marshal(installNamespace)
 	if err != nil {
 		return "", fmt.Errorf("digesting the install namespace: %w", err)
 	}
-	return Of(slices.Concat([]string{contentVersion, string(namespace)}, lines)...), nil
+	sum := sha256.New()
+	for i, line := range slices.Concat([][]byte{[]byte(contentVersion), namespace}, lines) {
+		if i > 0 {
+			sum.Write([]byte{'\n'})
+		}
+		sum.Write(line)
+	}
+	return prefix + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // Of digests lines that contain no line ends.
 func Of(lines ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return prefix + hex.EncodeToString(sum[:])
 }
 
 // withoutValues is the object, or for a Secret its parts that are not secret.

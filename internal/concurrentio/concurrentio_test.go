@@ -139,14 +139,23 @@ func (p *panicking) pass(b []byte) (int, error) {
 }
 
 func TestPanicsAreErrors(t *testing.T) {
+	const want = "internal error in github.com/satchel-dev/satchel/internal/concurrentio.(*panicking).pass (concurrentio_test.go:"
 	r := NewReader(&panicking{left: 3 * chunkBytes})
-	if _, err := io.Copy(io.Discard, r); err == nil || !strings.Contains(err.Error(), "cause") {
+	if _, err := io.Copy(io.Discard, r); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), ": cause") {
 		t.Errorf("reading ended with %v", err)
 	}
 	w := NewWriter(&panicking{left: 3 * chunkBytes})
 	_, err := w.Write(make([]byte, 20*chunkBytes))
-	if err := errors.Join(err, w.Close()); err == nil || !strings.Contains(err.Error(), "cause") {
+	if err := errors.Join(err, w.Close()); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), ": cause") {
 		t.Errorf("writing ended with %v", err)
+	}
+	outside := func() error {
+		var list []int
+		_ = list[len(want)]
+		return nil
+	}
+	if err := guarded(outside); err == nil || !strings.Contains(err.Error(), "TestPanicsAreErrors.func1 (concurrentio_test.go:") || !strings.Contains(err.Error(), "index out of range") {
+		t.Errorf("an index out of range is %v", err)
 	}
 }
 

@@ -80,6 +80,14 @@ func (p *Progress) Pass(key types.NamespacedName, passed map[inventory.ID]string
 	}
 }
 
+// HasPassed tells whether any dry run is recorded.
+func (p *Progress) HasPassed(key types.NamespacedName) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of, found := p.kept[key]
+	return found && len(of.passed) > 0
+}
+
 // Passed tells whether an object passed a dry run in this state.
 func (p *Progress) Passed(key types.NamespacedName, id inventory.ID, state string) bool {
 	p.mu.Lock()

@@ -27,7 +27,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.unwatch(key)
 	r.scrubs.Forget(key)
 	r.renderer.Forget(key)
-	r.remoteProgress.Forget(key)
+	r.progress.Forget(key)
 	r.Work.Forget(key)
 	uid := r.memory.Forget(key)
 	if uid == "" {

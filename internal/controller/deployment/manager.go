@@ -134,24 +134,24 @@ type Reconciler struct {
 	writer  pipeline.StatusWriter
 	backoff pipeline.Backoff
 	// demands limits the rate of edits and reconcile requests.
-	demands        *pipeline.Demands
-	memory         stage.Memory
-	renderer       *render.Renderer
-	migrations     *storageversion.Migrations
-	kinds          *waiting.Kinds
-	localTurns     *pipeline.Turns // of deployments to this cluster
-	remoteTurns    *pipeline.Turns // of deployments to other clusters
-	remoteProgress budget.Progress // the progress of the last turns of deployments to other clusters
-	watches        *drift.Hub
-	labels         nslabel.Reader
-	names          *drift.Names // watches the Secrets and ConfigMaps that conversions need
-	scrubs         scrub.Memory
-	follower       *catalogs.Follower // wakes deployments when catalogs change
-	catalogs       catalogs.Stage
-	inventories    inventory.Recent // the large ones that were read or written last
-	recent         snapshot.Recent  // the snapshots from which drift was corrected last
-	waker          *trigger.Waker
-	flux           *trigger.FluxWatches
+	demands     *pipeline.Demands
+	memory      stage.Memory
+	renderer    *render.Renderer
+	migrations  *storageversion.Migrations
+	kinds       *waiting.Kinds
+	localTurns  *pipeline.Turns // of deployments to this cluster
+	remoteTurns *pipeline.Turns // of deployments to other clusters
+	progress    budget.Progress // of turns of deployments to other clusters, and dry runs that need not be repeated
+	watches     *drift.Hub
+	labels      nslabel.Reader
+	names       *drift.Names // watches the Secrets and ConfigMaps that conversions need
+	scrubs      scrub.Memory
+	follower    *catalogs.Follower // wakes deployments when catalogs change
+	catalogs    catalogs.Stage
+	inventories inventory.Recent // the large ones that were read or written last
+	recent      snapshot.Recent  // the snapshots from which drift was corrected last
+	waker       *trigger.Waker
+	flux        *trigger.FluxWatches
 
 	resolve resolve.Stage
 	render  render.Stage
@@ -323,6 +323,7 @@ const LongestReconcile = 10 * time.Minute
 // finish writes the status and returns when to reconcile again.
 func (r *Reconciler) finish(ctx context.Context, s *state, err error) (ctrl.Result, error) {
 	if pipeline.IsStale(err) {
+		r.decide.KeepDryRuns(s.deciding())
 		return ctrl.Result{RequeueAfter: r.backoff.Conflicted(s.Key())}, nil // decided on a stale copy; nothing was written
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

@@ -18,7 +18,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	spec, key := &s.Object.Spec, s.Key()
 	if s.settled.RejectedNow {
 		r.backoff.Succeeded(key)
-		r.memory.Keep(key, stage.Note{UID: s.Object.UID})
+		r.memory.Keep(key, s.emptyNote())
 		return time.Second / 10
 	}
 	if err != nil {
@@ -50,12 +50,18 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 	return s.settling(nil).Pause(looks)
 }
 
-// forgetAfter drops the note of a failed reconcile, so that the next one compares everything. While a conversion is under way,
-// it keeps since when the apply waits: an apply that is converted again in each reconcile would never reach its timeout otherwise.
+// emptyNote is a note after which the next reconcile compares everything, but not from a copy of the deployment that is older
+// than the last write.
+func (s *state) emptyNote() stage.Note {
+	return stage.Note{UID: s.Object.UID, Version: s.note.Version}
+}
+
+// forgetAfter empties the note of a failed reconcile. While a conversion is under way, it keeps since when the apply waits: an
+// apply that is converted again in each reconcile would never reach its timeout otherwise.
 func (r *Reconciler) forgetAfter(err error, s *state) {
-	note := r.memory.Recall(s.Key(), s.Object.UID)
-	r.memory.Forget(s.Key())
-	if errors.Is(err, render.ErrPending) && !note.Applying.Waits.IsZero() {
-		r.memory.Keep(s.Key(), stage.Note{UID: note.UID, Attempt: note.Attempt, Applying: note.Applying})
+	before, note := r.memory.Recall(s.Key(), s.Object.UID), s.emptyNote()
+	if errors.Is(err, render.ErrPending) && !before.Applying.Waits.IsZero() {
+		note.Attempt, note.Applying = before.Attempt, before.Applying
 	}
+	r.memory.Keep(s.Key(), note)
 }

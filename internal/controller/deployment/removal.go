@@ -59,7 +59,8 @@ func (r *Reconciler) beginRemoval(s *state) {
 		return
 	}
 	key := s.Key()
-	s.note = stage.Note{UID: s.Object.UID, Removing: true}
+	s.note = s.emptyNote()
+	s.note.Removing = true
 	r.memory.Keep(key, s.note)
 	r.backoff.Succeeded(key)
 	r.unwatch(key)
@@ -102,6 +103,7 @@ func (r *Reconciler) finishRemoval(ctx context.Context, s *state, wait *abandon.
 	r.backoff.Succeeded(key)
 	looks := s.note.Applying.Pauses
 	s.note.Applying.Pauses++
+	s.note.Version = s.Object.ResourceVersion
 	r.memory.Keep(key, s.note)
 	if s.delivered.Cut != stage.Uncut {
 		return ctrl.Result{RequeueAfter: turnPause}, nil

@@ -29,7 +29,7 @@ func (r *Reconciler) connect() {
 	r.catalogs = catalogs.Stage{Reader: r.Client, Packages: r.Packages, Shared: r.SharedCatalogs, Saw: r.follower.Saw}
 	r.render = render.Stage{Renderer: r.renderer, Artifacts: r.Artifacts, Entropy: r.Entropy}
 	r.decide = decide.Stage{
-		Reader: r.Client, Approvals: approvals, Watches: r.watches, Kinds: r.kinds, Progress: &r.remoteProgress, Offers: r.catalogs.Offers,
+		Reader: r.Client, Approvals: approvals, Watches: r.watches, Kinds: r.kinds, Progress: &r.progress, Offers: r.catalogs.Offers,
 		Judge: func(namespace string) decide.Judge { return r.renderer.JudgeUpgrade(namespace) },
 	}
 	r.hooks = hooks.Runner{

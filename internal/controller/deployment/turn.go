@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -46,16 +47,16 @@ func (r *Reconciler) runSteps(ctx context.Context, s *state) error {
 //	else                                        ClusterTooSlow
 func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	key := s.Key()
-	if err == nil {
-		r.remoteProgress.Forget(key)
-		return nil
+	if err == nil || s.Object.Spec.KubeConfig == nil && !pipeline.IsStale(err) && !errors.Is(err, render.ErrPending) {
+		r.progress.Forget(key)
+		return err
 	}
 	if s.resolved.Access.Remote == "" || !budget.Over(turn) || decidedOtherwise(err) {
 		return err
 	}
 	progress := s.progressed()
 	r.Work.Turn(progress)
-	failed := r.remoteProgress.End(key, fmt.Sprint(s.Object.UID, s.Object.Generation), progress)
+	failed := r.progress.End(key, fmt.Sprint(s.Object.UID, s.Object.Generation), progress)
 	if failed {
 		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure.Error{Reason: v1alpha1.ReasonClusterTooSlow, Err: fmt.Errorf(
 			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",

@@ -5,6 +5,7 @@ package decide
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,28 +69,46 @@ func (st *Stage) DryRun(ctx context.Context, in *Input) (pipeline.Outcome, error
 	return pipeline.Continue, nil
 }
 
-// tryPlan is the dry run of a plan. For other clusters, objects that passed it in an earlier turn and did not change are
-// skipped.
+// tryPlan is the dry run of a plan. Dry runs that are remembered are skipped: see KeepDryRuns. Those of other clusters are
+// remembered at once, since the turn may end at any time.
 func (st *Stage) tryPlan(ctx context.Context, in *Input) (dryrun.Result, error) {
-	key := in.Key()
 	options := dryrun.Options{Recreate: in.Recreates(), Earlier: func(entry inventory.Entry) []*unstructured.Unstructured {
 		return in.Rendered.Earlier(in.Subject, entry)
 	}}
-	if in.Resolved.Access.Remote == "" {
-		return dryrun.Run(ctx, in.Resolved.Access.Client, *in.Decided.Plan, options)
+	if key := in.Key(); st.Progress.HasPassed(key) {
+		options.Tried = func(action plan.Action) bool { return st.Progress.Passed(key, action.ID, in.tried(action)) }
 	}
-	stateOf := func(action plan.Action) string {
-		return action.Rendered.String() + "@" + in.Decided.Observed[action.ID].ResourceVersion
-	}
-	options.Tried = func(action plan.Action) bool { return st.Progress.Passed(key, action.ID, stateOf(action)) }
 	check, err := dryrun.Run(ctx, in.Resolved.Access.Client, *in.Decided.Plan, options)
-	if !in.Keeping {
-		passed := make(map[inventory.ID]string, len(check.Accepted))
-		for _, action := range check.Accepted {
-			passed[action.ID] = stateOf(action)
-		}
-		st.Progress.Pass(key, passed)
-		in.Decided.Tried = len(passed) > 0
+	if in.Keeping {
+		return check, err
+	}
+	in.Decided.Passed = make(map[inventory.ID]bool, len(check.Accepted))
+	for i := range check.Accepted {
+		in.Decided.Passed[check.Accepted[i].ID] = true
+	}
+	if in.Resolved.Access.Remote != "" {
+		st.KeepDryRuns(in)
+		in.Decided.Tried = len(in.Decided.Passed) > 0
 	}
 	return check, err
+}
+
+// KeepDryRuns remembers the dry runs that passed in this reconcile. The next one does not repeat them for the same spec,
+// content and live object, whatever else it decides differently.
+func (st *Stage) KeepDryRuns(in *Input) {
+	if len(in.Decided.Passed) == 0 {
+		return
+	}
+	passed := make(map[inventory.ID]string, len(in.Decided.Passed))
+	for action := range in.Decided.Plan.Actions() {
+		if in.Decided.Passed[action.ID] {
+			passed[action.ID] = in.tried(*action)
+		}
+	}
+	st.Progress.Pass(in.Key(), passed)
+}
+
+// tried identifies what a dry run of an action depends on. The generation stands for the ServiceAccount and the cluster.
+func (in *Input) tried(action plan.Action) string {
+	return fmt.Sprintf("%s@%s of %d", action.Rendered, in.Decided.Observed[action.ID].ResourceVersion, in.Object.Generation)
 }

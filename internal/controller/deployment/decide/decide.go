@@ -32,7 +32,7 @@ type Stage struct {
 	Judge func(namespace string) Judge
 	// Kinds are those that optional objects wait for.
 	Kinds *waiting.Kinds
-	// Progress remembers the dry runs that passed in earlier turns.
+	// Progress remembers the dry runs that passed in earlier turns, and in a reconcile from an outdated copy.
 	Progress *budget.Progress
 	// Offers finds packages of the catalogs that a namespace sees which provide what a plan lacks. What it does not find is left out.
 	Offers func(ctx context.Context, namespace string, needs []requirement.Need) map[requirement.Need][]requirement.Offer

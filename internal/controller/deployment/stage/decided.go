@@ -22,8 +22,9 @@ type Decided struct {
 	Drift     Drift
 	// Accepted: the plan has no violations, and is executed or waits for an approval.
 	Accepted bool
-	// Tried: some dry runs passed and need not be repeated.
-	Tried bool
+	// Passed are the objects with a dry run that passed in this reconcile. Tried: some did, and are remembered.
+	Passed map[inventory.ID]bool
+	Tried  bool
 	// LeftOut lists the objects of the last applied revision that cannot be compared with
 	// the cluster or corrected, and why.
 	LeftOut  []string

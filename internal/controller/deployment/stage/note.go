@@ -20,8 +20,8 @@ import (
 // reconcile is a full one.
 type Note struct {
 	UID      types.UID
-	Known    bool // this process has compared the deployment with the cluster before; otherwise the note is empty
-	Attempt  Attempt
+	Known    bool        // this process has reconciled the deployment before; otherwise the note is empty
+	Attempt  Attempt     // that was last compared with the cluster; zero if everything has to be compared
 	Checked  time.Time   // when everything was last compared
 	Renew    time.Time   // when certificates have to be checked; zero when there are none
 	Removing bool        // the deployment is being removed

@@ -3,4 +3,4 @@
 package inventory
 
 // Latest is the inventory that is kept.
-func (k *Kept) Latest() Inventory { return k.latest() }
+func (k *Kept) Latest() Current { return k.current }

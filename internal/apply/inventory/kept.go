@@ -14,30 +14,27 @@ import (
 // Kept is the large inventory of one deployment as it was decoded or encoded last, so that the next reconcile does not decode
 // it again, and encodes what changed. It has the state of all objects, also what is not stored for want of room, so that only the
 // next process misses that. What another client stored is decoded as usual. A nil Kept keeps nothing. It is not safe for
-// concurrent use.
+// concurrent use; what it returns never changes.
 type Kept struct {
 	compressed string
-	listed     Inventory
-	blocks     []block
-	// deferred is listed with later states of its objects, which are not stored yet, since a time.
-	deferred *Inventory
-	since    time.Time
-	size     atomic.Int64
+	// current is the inventory with later states of its objects, which are not stored yet, since a time; zero if all are.
+	current Current
+	since   time.Time
+	blocks  []block
+	size    atomic.Int64
 }
 
-// Decode is the function Decode, but returns the deferred inventory if the one on which it is based is given.
-func (k *Kept) Decode(encoded *v1alpha1.Inventory) (Inventory, error) {
+// Decode is the function Decode, but returns the deferred states too if the inventory on which they are based is given.
+func (k *Kept) Decode(encoded *v1alpha1.Inventory) (Current, error) {
 	if !k.holds(encoded) {
 		listed, err := Decode(encoded)
 		if err == nil {
 			k.keep(encoded, listed, nil)
 		}
-		return listed, err
+		return CurrentOf(listed), err
 	}
-	listed := k.latest()
 	k.compressed = encoded.Compressed // which the cache of objects shares
-	listed.Target = encoded.Target
-	return listed, nil
+	return k.current.In(encoded.Target), nil
 }
 
 // Encode is Limit.Encode.
@@ -53,48 +50,31 @@ func (k *Kept) Encode(l Limit, i Inventory) (*v1alpha1.Inventory, error) {
 }
 
 // Defer keeps later states of objects of the current inventory, to be stored not now but with the next inventory, and returns the
-// inventory with them, which the next call may change. It returns false, and keeps nothing, if more changed than what another write of
-// the same content changes, or encoded is not the inventory that is kept, or current not what it decodes to. If the deferred states are
-// lost, the objects look changed, and one more write of the same content settles that.
-func (k *Kept) Defer(encoded *v1alpha1.Inventory, current Inventory, later []Entry, now time.Time) (changed Inventory, deferred bool) {
-	if !k.holds(encoded) || !isSame(k.latest().Entries, current.Entries) {
-		return Inventory{}, false
+// inventory with them. It returns false, and keeps nothing, if more changed than what another write of the same content changes, or
+// encoded is not the inventory that is kept, or current not what it decodes to. If the deferred states are lost, the objects look
+// changed, and one more write of the same content settles that.
+func (k *Kept) Defer(encoded *v1alpha1.Inventory, current Current, later []Entry, now time.Time) (changed Current, deferred bool) {
+	if !k.holds(encoded) || !k.current.is(current) {
+		return Current{}, false
 	}
 	for _, entry := range later {
-		if before, listed := k.listed.Get(entry.ID); !listed || !sameContent(before, entry) {
-			return Inventory{}, false
+		if before, listed := current.Get(entry.ID); !listed || !sameContent(before, entry) {
+			return Current{}, false
 		}
 	}
-	if k.deferred == nil {
-		k.deferred, k.since = &Inventory{Entries: slices.Clone(k.listed.Entries)}, now
+	if k.since.IsZero() {
+		k.since = now
 	}
-	k.deferred.Target = current.Target
-	for _, entry := range later {
-		at, _ := k.deferred.index(entry.ID)
-		k.deferred.Entries[at] = entry
-	}
-	return *k.deferred, true
+	k.current = current.with(later)
+	return k.current, true
 }
 
-// latest is the inventory with the states that are not stored yet.
-func (k *Kept) latest() Inventory {
-	if k.deferred != nil {
-		return *k.deferred
+// Deferred returns the inventory with states that are not stored yet, and since when; false if there are none.
+func (k *Kept) Deferred() (current Current, since time.Time, deferred bool) {
+	if k == nil || k.since.IsZero() {
+		return Current{}, time.Time{}, false
 	}
-	return k.listed
-}
-
-// isSame tells whether two slices are one, without comparing their elements.
-func isSame(a, b []Entry) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// Deferred returns the inventory that is not stored yet, and since when; nil if there is none.
-func (k *Kept) Deferred() (*Inventory, time.Time) {
-	if k == nil || k.deferred == nil {
-		return nil, time.Time{}
-	}
-	return k.deferred, k.since
+	return k.current, k.since, true
 }
 
 // sameContent tells whether two entries differ at most in what an object looks like after a write.
@@ -106,7 +86,7 @@ func sameContent(a, b Entry) bool {
 // holds tells whether an inventory is the one that is kept.
 func (k *Kept) holds(encoded *v1alpha1.Inventory) bool {
 	return k != nil && encoded != nil && encoded.Compressed != "" && len(encoded.Entries) == 0 &&
-		encoded.Compressed == k.compressed && int(encoded.Count) == k.listed.Len()
+		encoded.Compressed == k.compressed && int(encoded.Count) == k.current.Len()
 }
 
 // keep replaces what is kept. Small inventories are decoded faster than they are worth.
@@ -114,16 +94,13 @@ func (k *Kept) keep(encoded *v1alpha1.Inventory, listed Inventory, blocks []bloc
 	if k == nil {
 		return
 	}
-	k.deferred, k.since = nil, time.Time{}
-	k.compressed = ""
-	k.listed = Inventory{}
-	k.blocks = nil
+	k.compressed, k.blocks = "", nil
+	k.current, k.since = Current{}, time.Time{}
 	if encoded != nil && encoded.Compressed != "" {
-		k.compressed = encoded.Compressed
-		k.listed = listed
-		k.blocks = blocks
+		k.compressed, k.blocks = encoded.Compressed, blocks
+		k.current = CurrentOf(listed)
 	}
-	k.size.Store(int64(k.listed.Len()))
+	k.size.Store(int64(k.current.Len()))
 }
 
 const (

@@ -104,7 +104,7 @@ func (r *Reconciler) abandonRemoval(ctx context.Context, s *state, why string, c
 // cluster: a client for another one would meet other objects of the same names.
 func (r *Reconciler) orphanLeft(ctx context.Context, s *state, cause error) abandon.Left {
 	left := abandon.Left{}
-	listed := s.listed.Inventory
+	listed := s.listed.Inventory()
 	if reachedObjects(cause) && listed.Len() > 0 {
 		bounded, cancel := context.WithTimeout(ctx, orphanTime)
 		defer cancel()

@@ -44,7 +44,7 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 		return nil, err
 	}
 	target, err := r.resolve.Accounts.Identify(ctx, approved)
-	if err == nil && target != s.listed.Inventory.Target {
+	if err == nil && target != s.listed.Current().Target() {
 		err = fmt.Errorf("the kubeconfig for which the executed plan was approved leads to another cluster now")
 	}
 	return approved.Client, err

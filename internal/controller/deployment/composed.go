@@ -144,7 +144,7 @@ func (r *Reconciler) afterRemoval(ctx context.Context, s *state) (pipeline.Outco
 		return pipeline.Continue, nil
 	}
 	done, err := r.hooks.AfterRemoval(ctx, in.Operation())
-	if outcome, err := s.heldByHooks(done, err); outcome == pipeline.Stop || err != nil || s.listed.Inventory.Len() == 0 {
+	if outcome, err := s.heldByHooks(done, err); outcome == pipeline.Stop || err != nil || s.listed.Current().Len() == 0 {
 		return outcome, err
 	}
 	return r.deliver.Remove(ctx, in)
@@ -155,6 +155,6 @@ func (s *state) heldByHooks(done bool, err error) (pipeline.Outcome, error) {
 	if done && err == nil {
 		return pipeline.Continue, nil
 	}
-	s.delivered.Removed = &removal.Removed{Inventory: s.listed.Inventory}
+	s.delivered.Removed = &removal.Removed{Inventory: s.listed.Inventory()}
 	return pipeline.Stop, err
 }

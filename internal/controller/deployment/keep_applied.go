@@ -40,7 +40,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		return
 	}
 	kept := &state{
-		Subject: s.Subject, listed: stage.Listing{Inventory: s.listed.Inventory},
+		Subject: s.Subject, listed: stage.ListingOf(s.listed.Current()),
 		resolved: stage.Resolved{Due: true, Unapproved: approval.AwaitsApproval(err)},
 		rendered: stage.Rendered{Desired: last.Objects, Wanted: last.Certificates},
 	}
@@ -65,5 +65,5 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 // applying tells whether an apply was begun and is not known to be complete: it was interrupted, or
 // waits for the deletion of an object that is to be recreated.
 func (s *state) applying() bool {
-	return slices.ContainsFunc(s.listed.Inventory.Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
+	return slices.ContainsFunc(s.listed.Inventory().Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
 }

@@ -68,16 +68,17 @@ func (r *Reconciler) beginRemoval(s *state) {
 
 // removalAccount is the step account, unless there is nothing to remove.
 func (r *Reconciler) removalAccount(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	var err error
-	if s.listed.Inventory, err = r.resolve.ReadInventory(s.resolving()); err != nil {
+	listed, err := r.resolve.ReadInventory(s.resolving())
+	s.listed.Set(listed)
+	if err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonFailed, Stalled: true, Err: err}
 	}
-	if s.listed.Inventory.Len() == 0 && !s.resolving().Lost() && !hooks.BetweenHooks(s.Object) {
+	if s.listed.Current().Len() == 0 && !s.resolving().Lost() && !hooks.BetweenHooks(s.Object) {
 		s.delivered.Removed = &removal.Removed{}
 		return pipeline.Stop, nil
 	}
 	outcome, err := r.resolve.FindAccountToRemove(ctx, s.resolving())
-	if s.listed.Inventory.Len() == 0 && err != nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound {
+	if s.listed.Current().Len() == 0 && err != nil && failure.Of(err).Reason == v1alpha1.ReasonAccountNotFound {
 		s.delivered.Removed = &removal.Removed{} // nothing is known to exist, and without the ServiceAccount nothing can be listed
 		return pipeline.Stop, nil
 	}

@@ -90,17 +90,17 @@ func (s *state) turnText() string {
 	const next = ", and the next turn goes on"
 	switch {
 	case s.delivered.Removed != nil:
-		return fmt.Sprintf("%s%s left to remove%s", server, plural.Are(s.listed.Inventory.Len(), "object"), next)
+		return fmt.Sprintf("%s%s left to remove%s", server, plural.Are(s.listed.Current().Len(), "object"), next)
 	case s.delivered.Applied == nil:
 		return server + "revision " + s.resolved.Revision() + " is not applied yet" + next
 	}
 	done := 0
-	for _, entry := range s.listed.Inventory.Entries {
+	for _, entry := range s.listed.Inventory().Entries {
 		if entry.Confirmed() && !entry.Begun {
 			done++
 		}
 	}
-	return fmt.Sprintf("%s%d of %s applied%s", server, done, plural.Are(s.listed.Inventory.Len(), "object"), next)
+	return fmt.Sprintf("%s%d of %s applied%s", server, done, plural.Are(s.listed.Current().Len(), "object"), next)
 }
 
 // progressed tells whether the remote server confirmed anything new in this reconcile: a write, a deletion, a step of a hook,

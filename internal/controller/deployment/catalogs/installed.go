@@ -38,7 +38,7 @@ func (st *Stage) restoreInstalled(ctx context.Context, in *Input) error {
 		status.Installed = &v1alpha1.InstalledBundle{Bundle: given.Bundle, Version: given.Version}
 		return nil
 	}
-	if in.Listed.Inventory.Len() == 0 {
+	if in.Listed.Current().Len() == 0 {
 		return nil
 	}
 	return failure.Error{Reason: v1alpha1.ReasonInstalledUnknown, Stalled: true, Err: errors.New(

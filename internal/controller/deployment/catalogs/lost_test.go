@@ -64,7 +64,8 @@ func TestC45LostStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input("", func(d *v1alpha1.BundleDeployment) { d.Spec.Catalog.Installed, d.UID = tc.given, "uid" })
-			in.Listed = &stage.Listing{Inventory: tc.listed}
+			listing := stage.ListingOf(inventory.CurrentOf(tc.listed))
+			in.Listed = &listing
 			err := stageWith(t, sourceOf(in.Object, "example.org/shop"+digest, tc.annotations)).restoreInstalled(t.Context(), in)
 			if f := failure.Of(err); (err != nil) != (tc.reason != "") || err != nil && (f.Reason != tc.reason || !f.Stalled) {
 				t.Fatalf("it ends with %v, want the reason %q", err, tc.reason)

@@ -20,7 +20,7 @@ func (st *Stage) consider(ctx context.Context, in *Input, observed plan.Input, m
 		return nil
 	}
 	in.Decided.Consent, err = st.Approvals.Consider(ctx, approval.Question{
-		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory, Grounds: in.grounds,
+		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory(), Grounds: in.grounds,
 		Rejected: in.Resolved.Rejected != nil, Now: in.Now,
 	}, observed, made)
 	return err
@@ -33,7 +33,7 @@ func (st *Stage) Approve(_ context.Context, in *Input) (pipeline.Outcome, error)
 	}
 	c := in.Decided.Consent
 	waits, err := st.Approvals.Waits(c, approval.Proposal{
-		Object: in.Object, Plan: in.Decided.Plan, Hooks: in.Rendered.Hooks, Listed: in.Listed.Inventory, Head: in.Resolved.Head(), Further: in.furtherEscalations(), Bare: func(objects []plan.Object) ([]*unstructured.Unstructured, error) {
+		Object: in.Object, Plan: in.Decided.Plan, Hooks: in.Rendered.Hooks, Listed: in.Listed.Inventory(), Head: in.Resolved.Head(), Further: in.furtherEscalations(), Bare: func(objects []plan.Object) ([]*unstructured.Unstructured, error) {
 			return in.Rendered.Bare(in.Subject, objects)
 		},
 	})

@@ -15,7 +15,7 @@ import (
 // Compare tells, from the metadata of the objects alone, whether each of them is as it was left. A plan that was quiet would
 // be quiet again then, so nothing has to be converted. What cannot be read is left to the plan, which reports it.
 func (st *Stage) Compare(ctx context.Context, in *Input) (same bool, err error) {
-	applied := st.Watches.Adopt(in.Key(), in.Listed.Inventory)
+	applied := st.Watches.Adopt(in.Key(), in.Listed.Inventory())
 	protection := ownership.Protection(effective.CollisionProtection(&in.Object.Spec))
 	found, same, err := observe.Applied(ctx, in.Resolved.Access.Client, in.Owner, applied, protection)
 	if ctx.Err() != nil {
@@ -24,7 +24,7 @@ func (st *Stage) Compare(ctx context.Context, in *Input) (same bool, err error) 
 	if err != nil || !same {
 		return false, nil //nolint:nilerr // the plan reports it
 	}
-	if !slices.Equal(applied.Entries, in.Listed.Inventory.Entries) {
+	if !slices.Equal(applied.Entries, in.Listed.Inventory().Entries) {
 		if err := in.Listed.Record(in.Subject, applied); err != nil {
 			return false, err
 		}

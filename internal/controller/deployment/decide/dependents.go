@@ -18,7 +18,7 @@ func (st *Stage) protectDependents(ctx context.Context, in *Input, policy plan.E
 		return nil
 	}
 	change := spec.ChangeOf(*made, in.Object, in.Resolved.Revision(), in.Rendered.Contains)
-	target := in.Listed.Inventory.Target
+	target := in.Listed.Current().Target()
 	refusing, err := change.Judge(ctx, in.Resolved.Access.Client.Kinds(), policy, func(ctx context.Context) (of dependents.Others, err error) {
 		requiring, err := dependency.Requiring(ctx, st.Reader, in.Object.Namespace)
 		if err != nil {

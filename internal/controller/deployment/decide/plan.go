@@ -51,7 +51,7 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 		st.awaitKinds(in, made)
 	}
 	if len(made.Violations) == 0 {
-		return pipeline.Continue, in.Fits(in.Listed.Inventory, &made)
+		return pipeline.Continue, in.Fits(in.Listed.Inventory(), &made)
 	}
 	lacking, err := preflight.Check(ctx, in.Resolved.Access.Client, made) // so that all problems are reported at once
 	if err != nil {
@@ -70,7 +70,7 @@ func (st *Stage) observing(ctx context.Context, in *Input) (observe.Request, err
 	}
 	o.Judge = st.Judge(in.Object.Namespace)
 	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = in.Owner, in.Rendered.Issued.Complete(in.Rendered.Desired, in.Rendered.Wanted), in.Rendered.Ranks, in.Rendered.Hooks, in.HashKey
-	o.Previous = st.Watches.Adopt(in.Key(), in.Listed.Inventory)
+	o.Previous = st.Watches.Adopt(in.Key(), in.Listed.Inventory())
 	o.CreateNamespace = o.CreateNamespace && !in.Resolved.Unapproved
 	if in.Keeping {
 		return o, nil
@@ -85,7 +85,7 @@ func (st *Stage) observing(ctx context.Context, in *Input) (observe.Request, err
 	if len(names) == 0 || o.RequirementsPolicy == plan.EnforcementNone {
 		return o, nil
 	}
-	o.Packages, err = st.packages(ctx, in.Object, in.Listed.Inventory.Target)
+	o.Packages, err = st.packages(ctx, in.Object, in.Listed.Current().Target())
 	return o, err
 }
 

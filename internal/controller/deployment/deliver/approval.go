@@ -5,6 +5,7 @@ package deliver
 import (
 	"context"
 
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 )
 
@@ -32,6 +33,6 @@ func (in *Input) undoBegin(err error) error {
 	in.Object.Status.Inventory = before.Encoded
 	in.Object.Status.Hooks = before.Hooks
 	in.Object.Status.Catalog = before.Catalog
-	in.Listed.Inventory = before.Inventory
+	in.Listed.Set(inventory.CurrentOf(before.Inventory))
 	return in.Decided.Consent.Withdraw(in.Object, in.Resolved.Revision(), in.Decided.Plan.Summary(), err)
 }

@@ -18,14 +18,14 @@ func (st *Stage) beginPlan(in *Input) error {
 	in.Decided.Plan.Begin()
 	uid := string(in.Object.UID)
 	if in.Keeping {
-		if err := snapshot.RecordBegun(st.Snapshots, uid, hashesOf(in.Decided.Plan.Beginning()), in.Listed.Inventory, in.Snapshot); err != nil {
+		if err := snapshot.RecordBegun(st.Snapshots, uid, hashesOf(in.Decided.Plan.Beginning()), in.Listed.Inventory(), in.Snapshot); err != nil {
 			return fmt.Errorf("keeping the begun objects: %w", err)
 		}
 		return nil
 	}
 	planned, err := in.begunObjects()
 	if err == nil && len(planned) > 0 {
-		err = snapshot.KeepBegun(st.Snapshots, uid, planned, in.Listed.Inventory, in.Snapshot)
+		err = snapshot.KeepBegun(st.Snapshots, uid, planned, in.Listed.Inventory(), in.Snapshot)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the planned objects: %w", err)
@@ -64,7 +64,7 @@ func (st *Stage) saveSnapshot(in *Input) error {
 	if err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	last := snapshot.Snapshot{Revision: in.Resolved.Revision(), Target: in.Listed.Inventory.Target, Objects: objects, Certificates: in.Rendered.Wanted, Hooks: in.Rendered.Hooks}
+	last := snapshot.Snapshot{Revision: in.Resolved.Revision(), Target: in.Listed.Current().Target(), Objects: objects, Certificates: in.Rendered.Wanted, Hooks: in.Rendered.Hooks}
 	if err := snapshot.Save(st.Snapshots, string(in.Object.UID), last); err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
@@ -77,7 +77,7 @@ func (st *Stage) Begin(in *Input) error {
 	if err := st.beginPlan(in); err != nil {
 		return err
 	}
-	in.Delivered.Unbegun = stage.Unbegun{Executed: in.Object.Status.Executed, Encoded: in.Object.Status.Inventory, Inventory: in.Listed.Inventory, Hooks: in.Stored.Status.Hooks, Catalog: in.Object.Status.Catalog.DeepCopy()}
+	in.Delivered.Unbegun = stage.Unbegun{Executed: in.Object.Status.Executed, Encoded: in.Object.Status.Inventory, Inventory: in.Listed.Inventory(), Hooks: in.Stored.Status.Hooks, Catalog: in.Object.Status.Catalog.DeepCopy()}
 	if err := in.Listed.Record(in.Subject, in.Delivered.Hooks.In(in.Decided.Plan.Inventory)); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (st *Stage) pruneStages(ctx context.Context, in *Input, stages []plan.Delet
 		in.Delivered.Pruned = &removal.Pruned{}
 	}
 	in.Delivered.Pruned.Add(pruned)
-	if recorded := in.Listed.Record(in.Subject, in.Listed.Inventory.Without(pruned.Gone...)); recorded != nil {
+	if recorded := in.Listed.Record(in.Subject, in.Listed.Inventory().Without(pruned.Gone...)); recorded != nil {
 		return pruned, recorded
 	}
 	if err == nil && len(pruned.Denied) > 0 {
@@ -74,7 +74,7 @@ func (st *Stage) Remove(ctx context.Context, in *Input) (pipeline.Outcome, error
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	removed, err := removal.Remove(ctx, in.Resolved.Access.Client, in.Owner, in.Listed.Inventory, removal.Options{Migrations: st.Migrations, Pruning: pruning})
+	removed, err := removal.Remove(ctx, in.Resolved.Access.Client, in.Owner, in.Listed.Inventory(), removal.Options{Migrations: st.Migrations, Pruning: pruning})
 	in.Delivered.Removed = &removed
 	if recorded := in.Listed.Record(in.Subject, removed.Inventory); recorded != nil {
 		return pipeline.Stop, recorded

@@ -109,9 +109,9 @@ func (st *Stage) calm(in *Input, made plan.Plan, result apply.Result) {
 
 // entriesOf is the part of the inventory that lists the objects.
 func (in *Input) entriesOf(objects []*unstructured.Unstructured) inventory.Inventory {
-	some := inventory.Inventory{Target: in.Listed.Inventory.Target}
+	some := inventory.Inventory{Target: in.Listed.Current().Target()}
 	for _, object := range objects {
-		if entry, listed := in.Listed.Inventory.Get(inventory.IDOf(object)); listed {
+		if entry, listed := in.Listed.Current().Get(inventory.IDOf(object)); listed {
 			some = some.With(entry)
 		}
 	}

@@ -20,5 +20,5 @@ func (in *Input) noteHook(id inventory.ID, entry *inventory.Entry) error {
 		in.Progress.Entries = map[inventory.ID]*inventory.Entry{}
 	}
 	in.Progress.Entries[id] = entry
-	return in.Listed.Record(in.Subject, in.Progress.In(in.Listed.Inventory))
+	return in.Listed.Record(in.Subject, in.Progress.In(in.Listed.Inventory()))
 }

@@ -205,7 +205,7 @@ func (r *Runner) tidy(ctx context.Context, in *Input, runs []plan.HookRun) error
 // clear deletes the object of a hook if the inventory lists it. An object that is not gone
 // at once stays listed: it is deleted later, or with the deployment.
 func (r *Runner) clear(ctx context.Context, in *Input, id inventory.ID) error {
-	if !in.Listed.Inventory.Has(id) {
+	if !in.Listed.Inventory().Has(id) {
 		return nil
 	}
 	gone, err := in.runner().Clear(ctx, id)

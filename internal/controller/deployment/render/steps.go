@@ -97,7 +97,7 @@ func (st *Stage) Certify(ctx context.Context, in *Input) (pipeline.Outcome, erro
 		return pipeline.Continue, nil
 	}
 	made, err := certificates.Input{
-		Client: in.Resolved.Access.Client, Owner: in.Owner, Home: in.Home, Listed: in.Listed.Inventory, HashKey: in.HashKey,
+		Client: in.Resolved.Access.Client, Owner: in.Owner, Home: in.Home, Listed: in.Listed.Inventory(), HashKey: in.HashKey,
 		Desired: in.Rendered.Desired, Wanted: in.Rendered.Wanted, Now: in.Now, Entropy: st.Entropy,
 	}.Prepare(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (in *Input) conversionInput() string {
 func (st *Stage) converted(ctx context.Context, in *Input, given spec.Given) (*jobs.Converted, error) {
 	revision := Revision{
 		Object: in.Object, About: in.conversionInput(), Revision: in.Resolved.Revision(), Content: in.Rendered.Unpacked, Given: given,
-		Client: in.Resolved.Access.Client, First: in.Listed.Inventory.Len() == 0,
+		Client: in.Resolved.Access.Client, First: in.Listed.Current().Len() == 0,
 	}
 	if err := st.Renderer.Refused(revision); err != nil {
 		return nil, err

@@ -44,17 +44,19 @@ func (st *Stage) Target(ctx context.Context, in *Input) (pipeline.Outcome, error
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	if in.Listed.Inventory, err = st.ReadInventory(in); err != nil {
+	listed, err := st.ReadInventory(in)
+	in.Listed.Set(listed)
+	if err != nil {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonFailed, Stalled: true, Err: err}
 	}
-	if in.Listed.Inventory.Target != "" && in.Listed.Inventory.Target != current && (in.Listed.Inventory.Len() > 0 || in.Listed.Unreadable) {
+	if listed.Target() != "" && listed.Target() != current && (listed.Len() > 0 || in.Listed.Unreadable) {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonTargetChanged, Stalled: true, Err: fmt.Errorf(
 			"the objects of the inventory are in the cluster %s, and this is %s: nothing is applied or pruned here; if the objects in the old cluster do not matter, %s",
-			in.Listed.Inventory.Target, current, WayOut(in.Object))}
+			listed.Target(), current, WayOut(in.Object))}
 	}
-	in.Listed.Inventory.Target = current
-	if listed := in.Object.Status.Inventory; listed != nil && listed.Target == "" && !in.Listed.Unreadable {
-		return pipeline.Continue, in.Listed.Record(in.Subject, in.Listed.Inventory)
+	in.Listed.Set(listed.In(current))
+	if stored := in.Object.Status.Inventory; stored != nil && stored.Target == "" && !in.Listed.Unreadable {
+		return pipeline.Continue, in.Listed.Record(in.Subject, in.Listed.Inventory())
 	}
 	return pipeline.Continue, nil
 }
@@ -75,26 +77,26 @@ func (st *Stage) Accept(_ context.Context, in *Input) (pipeline.Outcome, error) 
 // ReadInventory reads the status. If that was lost, as in a restore from a backup, or
 // cannot be read during a deletion, the snapshot is used instead, so that nothing is
 // orphaned; see recover for further objects.
-func (st *Stage) ReadInventory(in *Input) (inventory.Inventory, error) {
+func (st *Stage) ReadInventory(in *Input) (inventory.Current, error) {
 	if in.Object.Status.Inventory != nil {
 		listed, err := in.Kept.Decode(in.Object.Status.Inventory)
 		if err == nil {
 			return listed, nil
 		}
 		if in.Object.DeletionTimestamp.IsZero() {
-			return inventory.Inventory{}, fmt.Errorf("reading status.inventory: %w", err)
+			return inventory.Current{}, fmt.Errorf("reading status.inventory: %w", err)
 		}
 		in.Listed.Unreadable = true
 	}
 	last, found, err := snapshot.Read(st.Snapshots, string(in.Object.UID))
 	if err != nil || !found && len(last.Begun) == 0 {
-		return in.unlisted(), err
+		return inventory.CurrentOf(in.unlisted()), err
 	}
 	in.Note.Known = false // compare with the cluster in any case
 	if in.Object.Status.LastAppliedRevision == "" {
 		in.Object.Status.LastAppliedRevision = last.Revision
 	}
-	return last.Inventory(in.AuthorityID()), nil
+	return inventory.CurrentOf(last.Inventory(in.AuthorityID())), nil
 }
 
 // unlisted is an empty inventory; if the one in the status cannot be read, with its
@@ -134,10 +136,10 @@ func (st *Stage) Recover(ctx context.Context, in *Input) (pipeline.Outcome, erro
 	if len(found.Entries) > 0 {
 		in.Note.Known, in.Listed.Recovered = false, &found
 	}
-	if err := in.Listed.Record(in.Subject, in.Listed.Inventory.Union(inventory.New(in.Listed.Inventory.Target, found.Entries...))); err != nil {
+	if err := in.Listed.Record(in.Subject, in.Listed.Inventory().Union(inventory.New(in.Listed.Current().Target(), found.Entries...))); err != nil {
 		return pipeline.Continue, err
 	}
-	in.Object.Status.Inventory.Recovered = in.Listed.Inventory.Len() > 0
+	in.Object.Status.Inventory.Recovered = in.Listed.Current().Len() > 0
 	return pipeline.Continue, nil
 }
 
@@ -163,7 +165,7 @@ func (st *Stage) BeginInventory(ctx context.Context, in *Input) error {
 // knownNamespaces are those in which the deployment has, or may have, objects.
 func (in *Input) knownNamespaces() []string {
 	names := []string{in.Object.Namespace, effective.InstallNamespace(in.Object)}
-	for _, entry := range in.Listed.Inventory.Entries {
+	for _, entry := range in.Listed.Inventory().Entries {
 		if entry.Namespace != "" {
 			names = append(names, entry.Namespace)
 		}

@@ -89,7 +89,7 @@ func (st *Stage) complete(in *Input, report health.Report) error {
 			jobs[id] = true
 		}
 	}
-	completed, changed := in.Listed.Inventory.Complete(jobs)
+	completed, changed := in.Listed.Current().Complete(jobs)
 	if !changed {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (st *Stage) complete(in *Input, report health.Report) error {
 // withoutDone removes completed Jobs, which may be deleted by now.
 func (in *Input) withoutDone(objects []plan.Object) []plan.Object {
 	return slices.DeleteFunc(slices.Clone(objects), func(o plan.Object) bool {
-		entry, _ := in.Listed.Inventory.Get(o.ID)
+		entry, _ := in.Listed.Current().Get(o.ID)
 		return entry.Done
 	})
 }
@@ -174,5 +174,5 @@ func (in *Input) newNote() stage.Note {
 func (in *Input) steady() bool {
 	return in.Delivered.Complete && !in.Keeping && in.Decided.LeavesNothing() &&
 		len(in.Rendered.Wanted) == 0 && len(in.Rendered.Requires) == 0 && len(in.Rendered.Hooks) == 0 &&
-		!slices.ContainsFunc(in.Listed.Inventory.Entries, func(e inventory.Entry) bool { return violation.IsDeployment(e.ID) })
+		!slices.ContainsFunc(in.Listed.Inventory().Entries, func(e inventory.Entry) bool { return violation.IsDeployment(e.ID) })
 }

@@ -190,7 +190,7 @@ func (in *Input) prove() error {
 			left[id] = true
 		}
 	}
-	proven, changed := in.Listed.Inventory.Proven(left)
+	proven, changed := in.Listed.Current().Proven(left)
 	if !changed {
 		return nil
 	}

@@ -307,7 +307,7 @@ func ReportRemoval(in *Input, wait *abandon.Wait, err error) {
 		conditions.Delete(in.Object, v1alpha1.RemovalBlockedCondition)
 	}
 	if err != nil {
-		reportFailedRemoval(in.Object, in.Listed.Inventory.Len(), wait, failure.Of(err))
+		reportFailedRemoval(in.Object, in.Listed.Current().Len(), wait, failure.Of(err))
 		return
 	}
 	for _, waits := range []string{in.Delivered.Hooks.Waits, in.Delivered.WaitsFor} {

@@ -47,10 +47,10 @@ func (in *Input) subscription(objects iter.Seq[observe.Sighted]) drift.Subscript
 	for _, object := range in.Note.Health.Objects {
 		healthy[object.ID] = true
 	}
-	subscription.Objects = make([]drift.Object, 0, in.Listed.Inventory.Len())
+	subscription.Objects = make([]drift.Object, 0, in.Listed.Current().Len())
 	next := 0
 	for object := range objects {
-		entry, at, listed := in.Listed.Inventory.Near(object.ID, next)
+		entry, at, listed := in.Listed.Inventory().Near(object.ID, next)
 		next = at + 1
 		if !listed || !entry.Recorded() {
 			continue

@@ -24,7 +24,7 @@ func ObjectErrors(failed []*objecterror.Error) error {
 
 // ObjectErrors joins the errors of objects, with a hint if a webhook of the bundle blocks them.
 func (r *Resolved) ObjectErrors(ctx context.Context, of *Subject, listed *Listing, failed []*objecterror.Error) error {
-	return errors.New(ObjectErrors(failed).Error() + removal.UnreachableWebhooks(ctx, r.Access.Client, of.Owner, listed.Inventory, failed))
+	return errors.New(ObjectErrors(failed).Error() + removal.UnreachableWebhooks(ctx, r.Access.Client, of.Owner, listed.Inventory(), failed))
 }
 
 // LeaveOut excludes objects that the API server rejects from the plan, and returns their errors.

@@ -168,7 +168,7 @@ func (r *Resolved) Retries(of *Subject) bool {
 // Subscription is the subscription to changes of the objects of the deployment, without objects.
 func (r *Resolved) Subscription(of *Subject, listed *Listing) drift.Subscription {
 	return drift.Subscription{
-		Client: r.Access.Client, Owner: of.Owner, Target: listed.Inventory.Target,
+		Client: r.Access.Client, Owner: of.Owner, Target: listed.Current().Target(),
 		Drift: effective.DriftMode(&of.Object.Spec) != v1alpha1.DriftDisabled, DriftResolved: of.Warns(),
 	}
 }

@@ -150,7 +150,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		t.Errorf("writing ended with %v", err)
 	}
 	outside := func() error {
-		var list []int
+		list := []int{0}
 		_ = list[len(want)]
 		return nil
 	}

@@ -3,7 +3,6 @@
 package artifact_test
 
 import (
-	"encoding/hex"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -74,11 +73,11 @@ func TestSnapshotsHaveAdditions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(when, value, addition string, known bool) {
+	want := func(when, value, addition string) {
 		t.Helper()
 		got, ok, err := snapshots.Load("uid")
 		added, additions, failed := snapshots.LoadAddition("uid")
-		if err != nil || failed != nil || !ok || string(got) != value || string(added) != addition || additions != known {
+		if err != nil || failed != nil || !ok || string(got) != value || string(added) != addition || !additions {
 			t.Errorf("%s: %q (%v, %v) and %q (%v, %v)", when, got, ok, err, added, additions, failed)
 		}
 	}
@@ -95,36 +94,27 @@ func TestSnapshotsHaveAdditions(t *testing.T) {
 		}
 	}
 	add("first")
-	want("without a value", "", "first", true)
+	want("without a value", "", "first")
 	save("one")
-	want("saved", "one", "", true)
+	want("saved", "one", "")
 	add("second")
 	add("third")
-	want("added", "one", "third", true)
+	want("added", "one", "third")
 	save("one")
-	want("saved again", "one", "", true)
+	want("saved again", "one", "")
 
 	file := filepath.Join(dir, "uid.snapshot")
-	old, err := hex.DecodeString("7361746368656c20736e617073686f7420310a" + // "satchel snapshot 1" and a line end
-		"04f8af17f890bf2dec73d33a3c65ad24d664973a8f95275d3068b89d54585f40" + // the checksum
-		"28b52ffd20031900006f6c64") // a zstd frame with "old"
+	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want("of an earlier version", "old", "", false)
-	add("fourth")
-	want("added to that", "old", "fourth", true)
-
-	if err := os.WriteFile(file, old[:len(old)-1], 0o600); err != nil {
+	if err := os.WriteFile(file, whole[:len(whole)-1], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = snapshots.LoadAddition("uid")
 	wantReason(t, err, fetch.InvalidContent)
-	add("fifth")
-	want("added to a damaged one", "", "fifth", true)
+	add("fourth")
+	want("added to a damaged one", "", "fourth")
 }
 
 func TestSnapshotsKeepThePreviousWhenSavingFails(t *testing.T) {

@@ -24,8 +24,6 @@ const (
 	// magic begins every file and names its layout: magic, and two parts, the value and the addition. Each part is its length in eight
 	// bytes, big endian, its SHA-256, and a zstd frame.
 	magic = "satchel snapshot 2\n"
-	// oldMagic begins a file of an earlier version: SHA-256 and frame of the value follow.
-	oldMagic = "satchel snapshot 1\n"
 	// maxBytes bounds one snapshot unpacked. 25,000 objects of the permitted 16 MiB of manifests stay far below.
 	maxBytes = 1 << 30
 )
@@ -95,16 +93,16 @@ func (s *Snapshots) save(key string, update func(file) (file, error)) error {
 
 // Load returns the value of key; false when there is none. A damaged one is an error with reason fetch.InvalidContent.
 func (s *Snapshots) Load(key string) (data []byte, ok bool, err error) {
-	return s.load(key, func(stored file) ([]byte, bool) { return stored.value, true })
+	return s.load(key, func(stored file) []byte { return stored.value })
 }
 
-// LoadAddition returns the addition to the value of key, which is empty if none was saved; false when there is no value, or it is
-// of an earlier version, which had no additions. A damaged file is an error with reason fetch.InvalidContent.
+// LoadAddition returns the addition to the value of key, which is empty if none was saved; false when there is no file.
+// A damaged one is an error with reason fetch.InvalidContent.
 func (s *Snapshots) LoadAddition(key string) (data []byte, ok bool, err error) {
-	return s.load(key, func(stored file) ([]byte, bool) { return stored.addition, !stored.old })
+	return s.load(key, func(stored file) []byte { return stored.addition })
 }
 
-func (s *Snapshots) load(key string, part func(file) ([]byte, bool)) (data []byte, ok bool, err error) {
+func (s *Snapshots) load(key string, part func(file) []byte) (data []byte, ok bool, err error) {
 	err = s.with(key, func(root *os.Root, name string) error {
 		stored, _, err := read(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -113,9 +111,8 @@ func (s *Snapshots) load(key string, part func(file) ([]byte, bool)) (data []byt
 		if err != nil {
 			return err
 		}
-		packed, has := part(stored)
-		data, err = unpack(packed)
-		ok = err == nil && has
+		data, err = unpack(part(stored))
+		ok = err == nil
 		return err
 	})
 	if err != nil {
@@ -234,10 +231,7 @@ func (s *Snapshots) with(key string, work func(root *os.Root, name string) error
 }
 
 // file is a stored file: compressed parts, of which an empty one holds nothing.
-type file struct {
-	value, addition []byte
-	old             bool // of an earlier version
-}
+type file struct{ value, addition []byte }
 
 func (f file) encode() []byte {
 	encoded := []byte(magic)
@@ -251,10 +245,6 @@ func (f file) encode() []byte {
 
 // parse verifies the checksums of a file, without decompressing it.
 func parse(content []byte) (f file, err error) {
-	if rest, old := bytes.CutPrefix(content, []byte(oldMagic)); old && len(rest) >= sha256.Size {
-		f.old, f.value = true, rest[sha256.Size:]
-		return f, verify(f.value, rest)
-	}
 	rest, known := bytes.CutPrefix(content, []byte(magic))
 	for _, part := range []*[]byte{&f.value, &f.addition} {
 		const head = 8 + sha256.Size

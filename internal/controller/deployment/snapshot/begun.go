@@ -54,12 +54,9 @@ func updateBegun(snapshots *lastapplied.Snapshots, uid string, reader *Reader, u
 	return snapshots.SaveAddition(uid, data)
 }
 
-// readKept reads what was begun. Earlier versions stored it with the applied objects, in fields of the same names.
+// readKept reads what was begun.
 func readKept(snapshots *lastapplied.Snapshots, uid string) (begun kept, err error) {
-	data, found, err := snapshots.LoadAddition(uid)
-	if err == nil && !found {
-		data, _, err = snapshots.Load(uid)
-	}
+	data, _, err := snapshots.LoadAddition(uid)
 	if err == nil && len(data) > 0 {
 		err = json.Unmarshal(data, &begun)
 	}

@@ -3,17 +3,12 @@
 package snapshot_test
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -108,45 +103,24 @@ func TestF34ContentsThatAreNotRecorded(t *testing.T) {
 	}
 }
 
-// What an earlier version began is stored with the applied objects: it counts, and more can be begun.
-func TestF34ContentsBegunByAnEarlierVersion(t *testing.T) {
-	stored, err := json.Marshal(snapshot.Snapshot{Revision: "v1", Target: "cluster", Objects: configMaps(1, "v1"), Begun: []snapshot.Begun{begun(1)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	writeOld(t, filepath.Join(dir, "uid.snapshot"), stored)
-	snapshots, err := lastapplied.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want := 1; want <= 2; want++ {
+// What was begun adds up beside the applied objects, until a revision was applied completely.
+func TestF34BegunUntilARevisionIsApplied(t *testing.T) {
+	snapshots := open(t)
+	save(t, snapshots, "uid", "v1", configMaps(1, "v1"))
+	for i := range 2 {
+		want := i + 1
+		err := snapshot.KeepBegun(snapshots, "uid", []snapshot.Begun{begun(byte(want))}, inventory.New("cluster", entry(1)), snapshot.NewReader(snapshots, "uid"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		last, applied, err := snapshot.Read(snapshots, "uid")
 		if err != nil || !applied || last.Target != "cluster" || len(last.Objects) != 1 || len(last.Begun) != want {
 			t.Fatalf("read %+v, applied %v (%v), want %d begun", last, applied, err, want)
-		}
-		err = snapshot.KeepBegun(snapshots, "uid", []snapshot.Begun{begun(2)}, inventory.New("cluster", entry(1)), snapshot.NewReader(snapshots, "uid"))
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	save(t, snapshots, "uid", "v2", configMaps(1, "v2"))
 	if last, _, err := snapshot.Read(snapshots, "uid"); err != nil || len(last.Begun) != 0 {
 		t.Errorf("%d contents are begun after the revision was applied (%v)", len(last.Begun), err)
-	}
-}
-
-// writeOld writes a file as earlier versions did.
-func writeOld(t *testing.T, file string, value []byte) {
-	t.Helper()
-	packer, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed := packer.EncodeAll(value, nil)
-	sum := sha256.Sum256(packed)
-	if err := os.WriteFile(file, slices.Concat([]byte("satchel snapshot 1\n"), sum[:], packed), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -26,12 +26,12 @@ type Snapshot struct {
 	Target string `json:"target"`
 	// Objects as they were applied, without what certify adds.
 	Objects []*unstructured.Unstructured `json:"objects"`
-	// Certificates that the objects mount and trust; absent in old snapshots.
+	// Certificates that the objects mount and trust.
 	Certificates []convert.Certificate `json:"certificates,omitempty"`
 	// Hooks of the revision.
 	Hooks []plan.Hook `json:"hooks,omitempty"`
 	// Begun are objects of newer plans, some of which may have been written. They are stored beside the other fields: see KeepBegun.
-	Begun []Begun `json:"begun,omitempty"`
+	Begun []Begun `json:"-"`
 }
 
 // Begun is an object as it was planned, and the hash of its content in the

@@ -46,11 +46,9 @@ type Completion struct {
 	Ignore           ignore.Rules      // fields that other managers may change
 }
 
-// Complete completes an object for applying. The result shares with it the values that are the same, so neither may be changed
-// afterwards: its namespace is
-// filled in, or dropped when the kind is cluster-scoped, the owner's labels are set,
-// stringData is folded into data (the API server records only data as ours), and
-// the fields that only an API server writes are removed.
+// Complete completes an object for applying: its namespace is filled in, or dropped when the kind is cluster-scoped, the owner's
+// labels are set, stringData is folded into data (the API server records only data as ours), and the fields that only an API
+// server writes are removed. The result shares with the object the values that are the same, so neither may be changed afterwards.
 func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Object, error) {
 	desired := content.WithoutServerFields(object)
 	switch {

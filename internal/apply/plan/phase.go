@@ -32,12 +32,13 @@ func (p place) compare(other place) int {
 // their identities. The install namespace and certificates, which other objects need and no
 // bundle can annotate, belong to the first phase.
 func staged(actions []Action) []Stage {
-	byPlace, places, sizes := map[place][]Action{}, make([]place, len(actions)), map[place]int{}
 	phases := map[int]bool{}
 	for _, action := range actions {
 		phases[action.Phase] = true
 	}
 	first := slices.Min(append(slices.Collect(maps.Keys(phases)), 0))
+	places := make([]place, len(actions))
+	sizes := map[place]int{}
 	for i, action := range actions {
 		places[i] = place{phase: action.Phase, stage: slices.Index(applyOrder, applyStage(action.Object)), rank: action.Rank}
 		if action.Untracked || IsCertificate(action.Object) {
@@ -45,6 +46,7 @@ func staged(actions []Action) []Stage {
 		}
 		sizes[places[i]]++
 	}
+	byPlace := make(map[place][]Action, len(sizes))
 	for i, at := range places {
 		if byPlace[at] == nil {
 			byPlace[at] = make([]Action, 0, sizes[at])

@@ -59,9 +59,11 @@ func (s *state) emptyNote() stage.Note {
 // forgetAfter empties the note of a failed reconcile. While a conversion is under way, it keeps since when the apply waits: an
 // apply that is converted again in each reconcile would never reach its timeout otherwise.
 func (r *Reconciler) forgetAfter(err error, s *state) {
-	before, note := r.memory.Recall(s.Key(), s.Object.UID), s.emptyNote()
+	before := r.memory.Recall(s.Key(), s.Object.UID)
+	note := s.emptyNote()
 	if errors.Is(err, render.ErrPending) && !before.Applying.Waits.IsZero() {
-		note.Attempt, note.Applying = before.Attempt, before.Applying
+		note.Attempt = before.Attempt
+		note.Applying = before.Applying
 	}
 	r.memory.Keep(s.Key(), note)
 }

@@ -100,6 +100,18 @@ func threeMaps(value string) fstest.MapFS {
 	return files
 }
 
+// drivenMaps is a deployment of three ConfigMaps that a test reconciles itself.
+func (r *rig) drivenMaps(t *testing.T, namespace string) client.ObjectKey {
+	t.Helper()
+	r.publish(t, namespace, "app", "v1", threeMaps("one"))
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+		rarely(d)
+		d.Labels = map[string]string{driven: ""}
+	})
+	t.Cleanup(func() { r.undrive(t, key) })
+	return key
+}
+
 // A reconcile that failed, or ended while the bundle was converted, has written the status. The next one waits until the cache
 // has that: from the older copy it would plan and try everything for a status write that is refused.
 func TestNothingIsPlannedFromACopyOlderThanTheLastWrite(t *testing.T) {
@@ -116,12 +128,7 @@ func TestNothingIsPlannedFromACopyOlderThanTheLastWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			namespace := r.namespace(t)
-			r.publish(t, namespace, "app", "v1", threeMaps("one"))
-			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-				rarely(d)
-				d.Labels = map[string]string{driven: ""}
-			})
-			t.Cleanup(func() { r.undrive(t, key) })
+			key := r.drivenMaps(t, namespace)
 			var cached atomic.Pointer[v1alpha1.BundleDeployment]
 			var requests atomic.Int64
 			d := r.drive(t, key, nil)
@@ -176,12 +183,7 @@ func TestDryRunsAreNotRepeatedAfterARefusedStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			namespace := r.namespace(t)
-			r.publish(t, namespace, "app", "v1", threeMaps("one"))
-			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-				rarely(d)
-				d.Labels = map[string]string{driven: ""}
-			})
-			t.Cleanup(func() { r.undrive(t, key) })
+			key := r.drivenMaps(t, namespace)
 			var tried, refused atomic.Int64
 			d := r.drive(t, key, nil)
 			d = d.again(t, func(next http.RoundTripper) http.RoundTripper {

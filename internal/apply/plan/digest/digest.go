@@ -36,16 +36,19 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // cluster. The objects are not changed.
 func Content(objects []*unstructured.Unstructured, installNamespace string) (string, error) {
 	var encoded bytes.Buffer
-	encoder, ends := json.NewEncoder(&encoded), make([]int, 0, len(objects)) // sorts the keys, and writes a line end after each object only
+	encoder := json.NewEncoder(&encoded) // sorts the keys, and writes a line end after each object only
+	ends := make([]int, 0, len(objects))
 	for _, object := range objects {
 		if err := encoder.Encode(withoutValues(object)); err != nil {
 			return "", fmt.Errorf("digesting %s: %w", inventory.IDOf(object), err)
 		}
 		ends = append(ends, encoded.Len())
 	}
-	lines, from := make([][]byte, 0, len(objects)), 0
+	lines := make([][]byte, 0, len(objects))
+	from := 0
 	for _, end := range ends {
-		lines, from = append(lines, encoded.Bytes()[from:end-1]), end
+		lines = append(lines, encoded.Bytes()[from:end-1])
+		from = end
 	}
 	slices.SortFunc(lines, bytes.Compare)
 	namespace, err := json.Marshal(installNamespace)

@@ -109,3 +109,35 @@ func TestQuotaHoldsForManyAtOnce(t *testing.T) {
 		t.Errorf("the figures are %+v", stats)
 	}
 }
+
+// perSource is how often one more source allocates memory, from the first artifact to its removal, in a namespace with so many.
+func perSource(t *testing.T, sources int) float64 {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range sources {
+		file := filepath.Join(dir, of("a", fmt.Sprint("source-", i)).File(fmt.Sprintf("%064x", i)))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("stored before"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, tree := openStore(t, dir, quotaOf(1<<30)), noise(1, 1000)
+	return testing.AllocsPerRun(5, func() {
+		if _, err := store.Put(t.Context(), of("a", "new"), "", tree); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Remove(t.Context(), of("a", "new")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestASourceCostsTheSameAmongMany stores and removes the artifact of a source: what that costs does not grow with the number of
+// other sources of the namespace.
+func TestASourceCostsTheSameAmongMany(t *testing.T) {
+	const few, many = 50, 2000
+	amongFew, amongMany := perSource(t, few), perSource(t, many)
+	t.Logf("%.0f allocations among %d sources, %.0f among %d", amongFew, few, amongMany, many)
+	if amongMany > amongFew+amongFew/4 {
+		t.Error("that grows with the number of sources")
+	}
+}

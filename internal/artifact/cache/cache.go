@@ -3,14 +3,12 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,12 +28,13 @@ type Cache struct {
 	files volume.FileSystem
 	now   func() time.Time
 
-	mu      sync.Mutex
-	bytes   int64 // of all entries, and of what is being fetched
-	entries map[string]entry
-	pins    map[string][]string // by key: cache keys of archives, sorted
-	held    map[string]bool     // cache keys that a load is busy with
-	freed   chan struct{}       // closed, and replaced, whenever what is held or fetched becomes less
+	mu       sync.Mutex
+	entries  entries
+	incoming int64               // bytes of what is being fetched
+	pins     map[string][]string // by key: cache keys of archives, sorted
+	pinning  map[string]int      // by the cache key of an archive: how many keys pin it
+	held     map[string]bool     // cache keys that a load is busy with
+	freed    chan struct{}       // closed, and replaced, whenever what is held or fetched becomes less
 }
 
 // Options say where a cache keeps its files.
@@ -56,7 +55,8 @@ const defaultCacheBytes = 1 << 30
 func Open(o Options) (*Cache, error) {
 	c := &Cache{
 		dir: o.Dir, most: o.Bytes, files: o.FS, now: o.Now,
-		entries: map[string]entry{}, pins: map[string][]string{}, held: map[string]bool{}, freed: make(chan struct{}),
+		entries: entries{byKey: map[string]*entry{}}, pins: map[string][]string{}, pinning: map[string]int{},
+		held: map[string]bool{}, freed: make(chan struct{}),
 	}
 	if c.most <= 0 {
 		c.most = defaultCacheBytes
@@ -74,17 +74,15 @@ func Open(o Options) (*Cache, error) {
 func (c *Cache) Size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.bytes
+	return c.bytes()
 }
+
+// bytes is what the archives and those that are being fetched take.
+func (c *Cache) bytes() int64 { return c.entries.bytes + c.incoming }
 
 // Temporary opens an unnamed file on the volume of the cache, for writing and for reading.
 func (c *Cache) Temporary() (write, read *os.File, err error) {
 	return packed.Temporary(c.dir, volume.TemporaryPrefix)
-}
-
-type entry struct {
-	size int64
-	used time.Time
 }
 
 // Key is the path of an archive below the cache folder.
@@ -132,8 +130,7 @@ func (c *Cache) loadOwner(root *os.Root, o artifact.Owner) error {
 		if err != nil {
 			return volume.WrapError("listing a folder", err)
 		}
-		c.entries[Key(o, digest)] = entry{size: info.Size(), used: info.ModTime()}
-		c.bytes += info.Size()
+		c.entries.set(Key(o, digest), info.Size(), info.ModTime(), unpinned)
 	}
 	return nil
 }
@@ -171,8 +168,7 @@ func (c *Cache) touch(root *os.Root, key string, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	c.bytes += size - c.entries[key].size
-	c.entries[key] = entry{size: size, used: now}
+	c.entries.set(key, size, now, c.rankOf(key))
 	root.Chtimes(key, now, now) //nolint:errcheck // only the order of eviction after a restart suffers
 }
 
@@ -184,8 +180,7 @@ func (c *Cache) drop(root *os.Root, key string) error {
 }
 
 func (c *Cache) remove(root *os.Root, key string) error {
-	c.bytes -= c.entries[key].size
-	delete(c.entries, key)
+	c.entries.remove(key)
 	err := root.RemoveAll(key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -207,12 +202,12 @@ func (c *Cache) Add(ctx context.Context, o artifact.Owner, digest string, size i
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.signal()
+	c.incoming -= size
 	if err != nil {
-		c.bytes -= size
 		return err
 	}
-	c.bytes -= c.entries[Key(o, digest)].size
-	c.entries[Key(o, digest)] = entry{size: size, used: c.now()}
+	key := Key(o, digest)
+	c.entries.set(key, size, c.now(), c.rankOf(key))
 	return nil
 }
 
@@ -222,10 +217,12 @@ func (c *Cache) Hold(key string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held[key] = true
+	c.entries.setRank(key, held)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.held, key)
+		c.entries.setRank(key, c.rankOf(key))
 		c.signal()
 	}
 }
@@ -273,22 +270,31 @@ func (c *Cache) reserve(ctx context.Context, root *os.Root, size int64) error {
 func (c *Cache) tryReserve(root *os.Root, size int64) (freed <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, reachable := c.victims(); c.bytes-reachable+size > c.most {
+	if c.unreachable()+size > c.most {
 		return c.freed, nil
 	}
 	if err := c.makeRoom(root, size); err != nil {
 		return nil, err
 	}
-	c.bytes += size
+	c.incoming += size
 	return nil, nil
 }
 
-// makeRoom evicts until size more bytes fit.
+// unreachable is how many bytes cannot be evicted: of what is being fetched, and of the few archives that loads are busy with.
+func (c *Cache) unreachable() int64 {
+	sum := c.incoming
+	for key := range c.held {
+		sum += c.entries.sizeOf(key)
+	}
+	return sum
+}
+
+// makeRoom evicts until size more bytes fit: unpinned archives before pinned ones, the least recently used ones first.
 func (c *Cache) makeRoom(root *os.Root, size int64) error {
-	victims, _ := c.victims()
-	for _, key := range victims {
-		if c.bytes+size <= c.most {
-			break
+	for c.bytes()+size > c.most {
+		key, found := c.entries.next()
+		if !found {
+			return nil
 		}
 		if err := c.remove(root, key); err != nil {
 			return err
@@ -297,24 +303,13 @@ func (c *Cache) makeRoom(root *os.Root, size int64) error {
 	return nil
 }
 
-// victims lists what may be evicted, unpinned archives before pinned ones, least recently used first, and how many
-// bytes that is.
-func (c *Cache) victims() (keys []string, size int64) {
-	pinned := c.pinned()
-	for key, entry := range c.entries {
-		if !c.held[key] {
-			keys = append(keys, key)
-			size += entry.size
-		}
+// rankOf tells when an archive may be evicted.
+func (c *Cache) rankOf(key string) rank {
+	switch {
+	case c.held[key]:
+		return held
+	case c.pinning[key] > 0:
+		return pinned
 	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if pinned[a] != pinned[b] {
-			if pinned[b] {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(c.entries[a].used.Compare(c.entries[b].used), cmp.Compare(a, b))
-	})
-	return keys, size
+	return unpinned
 }

@@ -27,17 +27,6 @@ func (c *Cache) Pinning() []string {
 	return slices.Sorted(maps.Keys(c.pins))
 }
 
-// pinned is the set of the archives that any key pins.
-func (c *Cache) pinned() map[string]bool {
-	all := map[string]bool{}
-	for _, archives := range c.pins {
-		for _, archive := range archives {
-			all[archive] = true
-		}
-	}
-	return all
-}
-
 // Pin replaces the archives of one key; it holds over restarts.
 func (c *Cache) Pin(key string, archives []string) error {
 	archives = slices.Compact(slices.Sorted(slices.Values(archives)))
@@ -49,11 +38,28 @@ func (c *Cache) Pin(key string, archives []string) error {
 	if err := c.writePins(key, archives); err != nil {
 		return err
 	}
-	c.pins[key] = archives
+	c.setPins(key, archives)
 	if len(archives) == 0 {
 		delete(c.pins, key)
 	}
 	return nil
+}
+
+// setPins replaces what a key pins, in memory.
+func (c *Cache) setPins(key string, archives []string) {
+	before := c.pins[key]
+	c.pins[key] = archives
+	for _, archive := range archives {
+		c.pinning[archive]++
+	}
+	for _, archive := range before {
+		if c.pinning[archive]--; c.pinning[archive] == 0 {
+			delete(c.pinning, archive)
+		}
+	}
+	for _, archive := range slices.Concat(before, archives) {
+		c.entries.setRank(archive, c.rankOf(archive))
+	}
 }
 
 func (c *Cache) writePins(key string, archives []string) error {
@@ -88,9 +94,11 @@ func (c *Cache) loadPins(root *os.Root) error {
 		if volume.CheckUID(entry.Name()) != nil {
 			continue
 		}
-		if c.pins[entry.Name()], err = readPins(root, path.Join(pinsFolder, entry.Name())); err != nil {
+		archives, err := readPins(root, path.Join(pinsFolder, entry.Name()))
+		if err != nil {
 			return err
 		}
+		c.setPins(entry.Name(), archives)
 	}
 	return nil
 }

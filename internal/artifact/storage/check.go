@@ -160,7 +160,7 @@ func (s *Store) readShared(ctx context.Context, file string) (record, error) {
 func (s *Store) known(file string, at volume.Stamp) (record, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r, ok := s.records[file]
+	r, ok := s.records.get(file)
 	settled := r.checked.Sub(r.stamp.Changed) > clockSlack
 	return r, ok && r.stamp == at && settled && s.now().Sub(r.checked) < trustFor
 }
@@ -189,7 +189,7 @@ func (s *Store) read(file string) (record, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records[file] = found
+	s.records.set(file, found)
 	return found, nil
 }
 

@@ -130,7 +130,7 @@ func (s *Store) storedFile(root *os.Root, file string, modified time.Time) store
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if used := s.used[file]; used.After(a.age) {
+	if used, _ := s.used.get(file); used.After(a.age) {
 		a.age = used
 	}
 	return a
@@ -144,8 +144,8 @@ func (a stored) contentDigest() string {
 // unlink removes one artifact, the archive first, so that no archive is ever without its digest.
 func (s *Store) unlink(root *os.Root, file string) error {
 	s.mu.Lock()
-	delete(s.records, file)
-	delete(s.used, file)
+	s.records.remove(file)
+	s.used.remove(file)
 	s.mu.Unlock()
 	err := root.RemoveAll(file)
 	if err == nil {
@@ -158,16 +158,8 @@ func (s *Store) unlink(root *os.Root, file string) error {
 func (s *Store) forgetAll(o artifact.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for file := range s.records {
-		if strings.HasPrefix(file, o.Folder()+"/") {
-			delete(s.records, file)
-		}
-	}
-	for file := range s.used {
-		if strings.HasPrefix(file, o.Folder()+"/") {
-			delete(s.used, file)
-		}
-	}
+	delete(s.records, o.Folder())
+	delete(s.used, o.Folder())
 }
 
 // removeCompanions removes recorded digests and signatures without an archive: it was never stored, or is gone.

@@ -170,5 +170,5 @@ func (s *Store) advertise(file, revision string, found record) meta.Artifact {
 func (s *Store) touch(file string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used[file] = s.now()
+	s.used.set(file, s.now())
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
@@ -37,16 +36,16 @@ type usage struct {
 	most int64 // a namespace; 0 for any number
 
 	mu      sync.Mutex
-	files   map[string]int64            // by file
-	spaces  map[string]map[string]int64 // files by namespace
-	pending map[string]bool             // files that are counted and not published yet
+	files   byOwner[int64]
+	spaces  map[string]int64 // bytes of the files by namespace; one without files is missing
+	pending map[string]bool  // files that are counted and not published yet
 	refused int64
 	// others are bytes of other stores by namespace and name: see Occupy
 	others map[string]map[string]int64
 }
 
 func newUsage(most int64) *usage {
-	return &usage{most: most, files: map[string]int64{}, spaces: map[string]map[string]int64{}, pending: map[string]bool{}, others: map[string]map[string]int64{}}
+	return &usage{most: most, files: byOwner[int64]{}, spaces: map[string]int64{}, pending: map[string]bool{}, others: map[string]map[string]int64{}}
 }
 
 // set notes that a file is stored with that many bytes; 0 for a file that is not.
@@ -58,35 +57,28 @@ func (u *usage) set(file string, size int64) {
 
 func (u *usage) write(file string, size int64) {
 	namespace := artifact.NamespaceOf(file)
+	before, _ := u.files.get(file)
+	if u.spaces[namespace] += size - before; u.spaces[namespace] == 0 {
+		delete(u.spaces, namespace)
+	}
 	if size == 0 {
-		delete(u.files, file)
-		delete(u.spaces[namespace], file)
-		if len(u.spaces[namespace]) == 0 {
-			delete(u.spaces, namespace)
-		}
+		u.files.remove(file)
 		return
 	}
-	if u.spaces[namespace] == nil {
-		u.spaces[namespace] = map[string]int64{}
-	}
-	u.files[file], u.spaces[namespace][file] = size, size
+	u.files.set(file, size)
 }
 
 // forget notes that everything of an owner is gone.
 func (u *usage) forget(o artifact.Owner) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for file := range u.spaces[o.Namespace] {
-		if strings.HasPrefix(file, o.Folder()+"/") {
-			u.write(file, 0)
-		}
+	for file := range u.files[o.Folder()] {
+		u.write(file, 0)
 	}
 }
 
 func (u *usage) of(namespace string) (sum int64) {
-	for _, size := range u.spaces[namespace] {
-		sum += size
-	}
+	sum = u.spaces[namespace]
 	for _, size := range u.others[namespace] {
 		sum += size
 	}
@@ -136,10 +128,8 @@ func (u *usage) draft(o artifact.Owner) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	left := max(0, u.most-u.of(o.Namespace))
-	for file, size := range u.spaces[o.Namespace] {
-		if strings.HasPrefix(file, o.Folder()+"/") {
-			left += size
-		}
+	for _, size := range u.files[o.Folder()] {
+		left += size
 	}
 	return left
 }
@@ -148,7 +138,7 @@ func (u *usage) draft(o artifact.Owner) int64 {
 func (u *usage) charge(file string, size int64) (end func(error), ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	before := u.files[file]
+	before, _ := u.files.get(file)
 	if u.most > 0 && u.of(artifact.NamespaceOf(file))-before+size > u.most {
 		return nil, false
 	}
@@ -168,7 +158,12 @@ func (u *usage) charge(file string, size int64) (end func(error), ok bool) {
 func (u *usage) settled(namespace string) map[string]int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	files := maps.Clone(u.spaces[namespace])
+	files := map[string]int64{}
+	for folder, of := range u.files {
+		if artifact.NamespaceOf(folder) == namespace {
+			maps.Copy(files, of)
+		}
+	}
 	maps.DeleteFunc(files, func(file string, _ int64) bool { return u.pending[file] })
 	return files
 }
@@ -262,8 +257,11 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	s.usage.mu.Lock()
 	defer s.usage.mu.Unlock()
-	stats := Stats{Artifacts: int64(len(s.usage.files)), Namespaces: int64(len(s.usage.spaces)), Refused: s.usage.refused, Damaged: s.damaged.Load()}
-	for _, size := range s.usage.files {
+	stats := Stats{Namespaces: int64(len(s.usage.spaces)), Refused: s.usage.refused, Damaged: s.damaged.Load()}
+	for _, files := range s.usage.files {
+		stats.Artifacts += int64(len(files))
+	}
+	for _, size := range s.usage.spaces {
 		stats.Bytes += size
 	}
 	return stats

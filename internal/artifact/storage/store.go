@@ -51,8 +51,8 @@ type Store struct {
 	reading chan struct{} // bounds how many files are read for checking at once
 
 	mu      sync.Mutex
-	records map[string]record    // by file: what the last check found
-	used    map[string]time.Time // by file: when Put returned it last, also when it existed already
+	records byOwner[record]    // what the last check found
+	used    byOwner[time.Time] // when Put returned it last, also when it existed already
 }
 
 const parallelChecks = 4
@@ -71,8 +71,8 @@ func Open(o Options) (*Store, error) {
 		now:     o.Now,
 		usage:   newUsage(o.NamespaceBytes),
 		reading: make(chan struct{}, parallelChecks),
-		records: map[string]record{},
-		used:    map[string]time.Time{},
+		records: byOwner[record]{},
+		used:    byOwner[time.Time]{},
 	}
 	if s.files == nil {
 		s.files = volume.OSFileSystem{}

@@ -197,7 +197,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	if err := approval.Index(mgr); err != nil {
 		return fmt.Errorf("indexing bundleapprovals: %w", err)
 	}
-	if err := errors.Join(sourceusers.Index(mgr), dependency.Index(mgr)); err != nil {
+	if err := errors.Join(sourceusers.Index(mgr), dependency.Index(mgr), trigger.IndexFlux(mgr.GetFieldIndexer())); err != nil {
 		return err
 	}
 	changes := trigger.Mapper{Client: r.Client, Packages: &r.decide.Awaited, Dependencies: &r.resolve.Dependencies, Blocked: &r.decide.Blocked}

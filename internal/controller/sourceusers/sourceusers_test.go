@@ -3,24 +3,16 @@
 package sourceusers_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
-	"github.com/satchel-dev/satchel/internal/manager"
+	"github.com/satchel-dev/satchel/tests/caches"
 )
 
 const namespace = "fleet"
@@ -28,7 +20,6 @@ const namespace = "fleet"
 // children are so many deployments of the source current, and as many of another, each with a status of some kilobytes.
 func children(count int) *v1alpha1.BundleDeploymentList {
 	list := &v1alpha1.BundleDeploymentList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
-	list.APIVersion, list.Kind = v1alpha1.GroupVersion.String(), v1alpha1.BundleDeploymentKind+"List"
 	for i := range 2 * count {
 		d := v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("cluster-", i), ResourceVersion: "1"}}
 		d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: []string{"current", "previous"}[i%2]}
@@ -48,67 +39,12 @@ func children(count int) *v1alpha1.BundleDeploymentList {
 	return list
 }
 
-// cached is a cache of the deployments that an API server lists.
-func cached(t *testing.T, list *v1alpha1.BundleDeploymentList) cache.Cache {
-	t.Helper()
-	answer, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case r.URL.Query().Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity) // lists are asked for then
-			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
-		case r.URL.Query().Get("watch") != "":
-			w.WriteHeader(http.StatusOK)
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // that of net/http
-			<-r.Context().Done()
-		default:
-			_, _ = w.Write(answer)
-		}
-	}))
-	t.Cleanup(server.Close)
-	mapper := apimeta.NewDefaultRESTMapper(nil)
-	mapper.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind), apimeta.RESTScopeNamespace)
-	made, err := cache.New(&rest.Config{Host: server.URL}, cache.Options{Scheme: manager.Scheme(), Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sourceusers.IndexIn(made); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- made.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	if !made.WaitForCacheSync(ctx) {
-		t.Fatal("the cache is not filled")
-	}
-	return made
-}
-
-// allocated is how many bytes a function allocates.
-func allocated(do func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // Each finds the deployments of a source among those of others, inline sources by the name of the deployment, and no sources of
 // Flux. For a source with 2,000 deployments among 4,000 it allocates a fraction of what copies of all take.
 func TestUsersOfASourceAreNotCopied(t *testing.T) {
 	const count = 2000
 	list := children(count)
-	reader := cached(t, list)
+	reader := caches.Of(t, list, sourceusers.IndexIn)
 	found := func(source string) (names map[string]bool) {
 		names = map[string]bool{}
 		if err := sourceusers.Each(t.Context(), reader, client.ObjectKey{Namespace: namespace, Name: source}, func(d *v1alpha1.BundleDeployment) {
@@ -124,11 +60,11 @@ func TestUsersOfASourceAreNotCopied(t *testing.T) {
 		}
 	}
 	users := 0
-	indexed := allocated(func() {
+	indexed := caches.Allocated(func() {
 		_ = sourceusers.Each(t.Context(), reader, client.ObjectKey{Namespace: namespace, Name: "current"}, func(*v1alpha1.BundleDeployment) { users++ })
 	})
 	var all v1alpha1.BundleDeploymentList
-	copies := allocated(func() {
+	copies := caches.Allocated(func() {
 		if err := reader.List(t.Context(), &all, client.InNamespace(namespace)); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ package decide
 
 import (
 	"context"
+	"maps"
 
 	"github.com/satchel-dev/satchel/internal/apply/dependents"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -27,7 +28,11 @@ func (st *Stage) protectDependents(ctx context.Context, in *Input, policy plan.E
 		if of.Dependents = spec.Dependents(requiring, in.Object, target); len(of.Dependents) == 0 {
 			return of, nil
 		}
-		of.Packages, err = st.packages(ctx, in.Object, target)
+		names := map[string]bool{}
+		for _, one := range of.Dependents {
+			maps.Copy(names, namesOf(one.Requires))
+		}
+		of.Packages, err = st.packages(ctx, in.Object, target, names)
 		return of, err
 	}, made)
 	st.Blocked.Set(in.Key(), refusing)

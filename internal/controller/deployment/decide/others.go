@@ -19,8 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
-	"github.com/satchel-dev/satchel/internal/convert"
-	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/dependency"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -56,14 +55,14 @@ func (st *Stage) lineage(ctx context.Context, d *v1alpha1.BundleDeployment, desi
 	return found, nil
 }
 
-// packages are those that other deployments of the same namespace have installed on a
+// packages are those with one of the names that other deployments of the same namespace have installed on a
 // cluster. Packages of other namespaces stay private.
-func (st *Stage) packages(ctx context.Context, of *v1alpha1.BundleDeployment, target string) ([]requirement.Package, error) {
-	var deployments v1alpha1.BundleDeploymentList
-	if err := st.Reader.List(ctx, &deployments, client.InNamespace(of.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", of.Namespace, err)
+func (st *Stage) packages(ctx context.Context, of *v1alpha1.BundleDeployment, target string, names map[string]bool) ([]requirement.Package, error) {
+	providing, err := dependency.Providing(ctx, st.Reader, of.Namespace, names)
+	if err != nil {
+		return nil, err
 	}
-	return spec.Packages(deployments.Items, of, target), nil
+	return spec.Packages(providing, of, target), nil
 }
 
 // offers are the packages of catalogs that provide what keeps the plan from being executed. Nothing is looked up for a plan that
@@ -80,13 +79,13 @@ func (st *Stage) offers(ctx context.Context, in *Input, observed plan.Input) map
 }
 
 // namesOf are the names of the required packages.
-func namesOf(requirements []convert.Requirement) map[string]bool {
+func namesOf(requirements []requirement.Requirement) map[string]bool {
 	names := map[string]bool{}
-	for _, requirement := range requirements {
-		if requirement.Kind == bundle.RequirePackage {
-			names[requirement.Name] = true
+	for _, one := range requirements {
+		if one.Kind == requirement.RequirePackage {
+			names[one.Name] = true
 		}
-		maps.Copy(names, namesOf(requirement.Of))
+		maps.Copy(names, namesOf(one.Of))
 	}
 	return names
 }

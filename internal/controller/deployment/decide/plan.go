@@ -80,12 +80,12 @@ func (st *Stage) observing(ctx context.Context, in *Input) (observe.Request, err
 		return o, err
 	}
 	o.Requirements = spec.Requirements(in.Rendered.Requires)
-	names := namesOf(in.Rendered.Requires)
+	names := namesOf(o.Requirements)
 	st.Awaited.Set(in.Key(), names)
 	if len(names) == 0 || o.RequirementsPolicy == plan.EnforcementNone {
 		return o, nil
 	}
-	o.Packages, err = st.packages(ctx, in.Object, in.Listed.Current().Target())
+	o.Packages, err = st.packages(ctx, in.Object, in.Listed.Current().Target(), names)
 	return o, err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,25 +20,37 @@ import (
 	"github.com/satchel-dev/satchel/internal/expression"
 )
 
-// Deployments are the deployments of one namespace by name. They are shared with the
+// Deployments are deployments of one namespace by name. They are shared with the
 // cache and must not be changed.
 type Deployments map[string]*v1alpha1.BundleDeployment
 
-// List lists the deployments of a namespace.
-func List(ctx context.Context, reader client.Reader, namespace string) (Deployments, error) {
-	var list v1alpha1.BundleDeploymentList
-	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the deployments of namespace %s: %w", namespace, err)
+// Upstream reads the direct and indirect dependencies of a deployment, one by one: with thousands of deployments in a namespace,
+// most concern it in no way. Those that do not exist are missing.
+func Upstream(ctx context.Context, reader client.Reader, of *v1alpha1.BundleDeployment) (Deployments, error) {
+	found, sought := Deployments{}, map[string]bool{of.Name: true}
+	for queue := []*v1alpha1.BundleDeployment{of}; len(queue) > 0; queue = queue[1:] {
+		for _, dependency := range queue[0].Spec.DependsOn {
+			if sought[dependency.Name] {
+				continue
+			}
+			sought[dependency.Name] = true
+			other, key := &v1alpha1.BundleDeployment{}, client.ObjectKey{Namespace: of.Namespace, Name: dependency.Name}
+			err := reader.Get(ctx, key, other, client.UnsafeDisableDeepCopy)
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("reading bundledeployment %s: %w", key, err)
+			}
+			found[dependency.Name] = other
+			queue = append(queue, other)
+		}
 	}
-	all := make(Deployments, len(list.Items))
-	for i := range list.Items {
-		all[list.Items[i].Name] = &list.Items[i]
-	}
-	return all, nil
+	return found, nil
 }
 
 // DependsOn returns the names that a deployment depends on; the current object is used
-// for the deployment itself, the list for the others.
+// for the deployment itself, what was read for the others.
 func (n Deployments) DependsOn(itself *v1alpha1.BundleDeployment) func(string) []string {
 	return func(name string) []string {
 		of := n[name]
@@ -54,26 +67,25 @@ func (n Deployments) DependsOn(itself *v1alpha1.BundleDeployment) func(string) [
 	}
 }
 
-// Downstream lists all direct and indirect dependents of a deployment.
-func (n Deployments) Downstream(of string) []string {
-	users := map[string][]string{}
-	for name, other := range n {
-		for _, dependency := range other.Spec.DependsOn {
-			users[dependency.Name] = append(users[dependency.Name], name)
-		}
-	}
+// Downstream lists the names of all direct and indirect dependents of a deployment. The reader has to be a cache with the index.
+func Downstream(ctx context.Context, reader client.Reader, namespace, of string) ([]string, error) {
 	var all []string
 	seen := map[string]bool{of: true}
 	for queue := []string{of}; len(queue) > 0; queue = queue[1:] {
-		for _, name := range users[queue[0]] {
-			if !seen[name] {
+		var users v1alpha1.BundleDeploymentList
+		err := reader.List(ctx, &users, client.InNamespace(namespace), client.MatchingFields{DependencyField: queue[0]}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("listing the deployments that depend on bundledeployment %s/%s: %w", namespace, queue[0], err)
+		}
+		for i := range users.Items {
+			if name := users.Items[i].Name; !seen[name] {
 				seen[name] = true
 				queue = append(queue, name)
 				all = append(all, name)
 			}
 		}
 	}
-	return all
+	return all, nil
 }
 
 // CycleThrough finds the shortest cycle through a deployment, with both ends; nil when

@@ -31,7 +31,7 @@ func (st *Stage) Depend(ctx context.Context, in *Input) (pipeline.Outcome, error
 		names[dependency.Name] = true
 	}
 	st.Dependencies.Set(key, names) // before the first read: later changes wake the deployment
-	others, err := dependency.List(ctx, st.Reader, key.Namespace)
+	others, err := dependency.Upstream(ctx, st.Reader, in.Object)
 	if err != nil {
 		return pipeline.Stop, err
 	}

@@ -116,13 +116,13 @@ func DependenciesChanged() predicate.Predicate {
 // dependencies change, each of them may have become part of a cycle, also those that
 // wait for nothing.
 func (r Mapper) Downstream(ctx context.Context, of client.Object) []reconcile.Request {
-	others, err := dependency.List(ctx, r.Client, of.GetNamespace())
+	names, err := dependency.Downstream(ctx, r.Client, of.GetNamespace(), of.GetName())
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments that depend on another", "bundledeployment", client.ObjectKeyFromObject(of))
 		return nil
 	}
 	var requests []reconcile.Request
-	for _, name := range others.Downstream(of.GetName()) {
+	for _, name := range names {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: of.GetNamespace(), Name: name}})
 	}
 	return requests

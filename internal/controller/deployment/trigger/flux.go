@@ -4,6 +4,7 @@ package trigger
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -111,7 +112,7 @@ func (w *FluxWatches) watch(ctx context.Context, kind string) bool {
 		return false
 	}
 	handle := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
-		return w.usersOfFlux(ctx, kind, object)
+		return w.UsersOfFlux(ctx, kind, object)
 	})
 	err := w.Controller.Watch(source.Kind(w.Cache, client.Object(resolve.FluxKinds[kind]()), handle, fluxSourceChanged()))
 	if err != nil {
@@ -130,18 +131,38 @@ func fluxSourceChanged() predicate.Predicate {
 	}}
 }
 
-// usersOfFlux lists the deployments to wake when a Flux source changes.
-func (r Mapper) usersOfFlux(ctx context.Context, kind string, object client.Object) []reconcile.Request {
+// FluxField is the name of the index of deployments by the kind and the name of their source of Flux.
+const FluxField = "satchel.dev/flux-source"
+
+// IndexFlux indexes deployments in a cache.
+func IndexFlux(indexer client.FieldIndexer) error {
+	err := indexer.IndexField(context.Background(), &v1alpha1.BundleDeployment{}, FluxField, func(object client.Object) []string {
+		d, ok := object.(*v1alpha1.BundleDeployment)
+		if !ok || d.Spec.SourceRef == nil || resolve.FluxKinds[d.Spec.SourceRef.Kind] == nil {
+			return nil
+		}
+		return []string{fluxSource(d.Spec.SourceRef.Kind, d.Spec.SourceRef.Name)}
+	})
+	if err != nil {
+		return fmt.Errorf("indexing bundledeployments: %w", err)
+	}
+	return nil
+}
+
+// fluxSource is the value of a source in the index.
+func fluxSource(kind, name string) string { return kind + "/" + name }
+
+// UsersOfFlux lists the deployments to wake when a Flux source changes. The client has to be a cache with the index.
+func (r Mapper) UsersOfFlux(ctx context.Context, kind string, object client.Object) []reconcile.Request {
 	var deployments v1alpha1.BundleDeploymentList
-	if err := r.Client.List(ctx, &deployments, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	of := client.MatchingFields{FluxField: fluxSource(kind, object.GetName())}
+	if err := r.Client.List(ctx, &deployments, client.InNamespace(object.GetNamespace()), of, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot wake the deployments of a source", "kind", kind, "source", client.ObjectKeyFromObject(object))
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range deployments.Items {
-		if ref := deployments.Items[i].Spec.SourceRef; ref != nil && ref.Kind == kind && ref.Name == object.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
-		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&deployments.Items[i])})
 	}
 	return requests
 }

@@ -9,25 +9,41 @@ import (
 )
 
 // Names remembers the names that deployments wait for in their namespace, so that
-// they are woken when one appears: required packages, or other deployments. The zero
+// they are woken when one appears: required packages, or other deployments. Those that wait for one name are found without
+// going through the others: each change of one of thousands of deployments asks for them. The zero
 // value is ready for use.
 type Names struct {
 	mu    sync.Mutex
 	names map[types.NamespacedName]map[string]bool
+	by    map[types.NamespacedName]map[types.NamespacedName]bool // who waits, by the name that is awaited and its namespace
 }
 
 // Set replaces the names that a deployment waits for; with no names it is forgotten.
 func (a *Names) Set(key types.NamespacedName, names map[string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for name := range a.names[key] {
+		awaited := types.NamespacedName{Namespace: key.Namespace, Name: name}
+		if delete(a.by[awaited], key); len(a.by[awaited]) == 0 {
+			delete(a.by, awaited)
+		}
+	}
 	if len(names) == 0 {
 		delete(a.names, key)
 		return
 	}
 	if a.names == nil {
 		a.names = map[types.NamespacedName]map[string]bool{}
+		a.by = map[types.NamespacedName]map[types.NamespacedName]bool{}
 	}
 	a.names[key] = names
+	for name := range names {
+		awaited := types.NamespacedName{Namespace: key.Namespace, Name: name}
+		if a.by[awaited] == nil {
+			a.by[awaited] = map[types.NamespacedName]bool{}
+		}
+		a.by[awaited][key] = true
+	}
 }
 
 // By lists the deployments that wait for a name in a namespace.
@@ -35,10 +51,8 @@ func (a *Names) By(namespace, name string) []types.NamespacedName {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var keys []types.NamespacedName
-	for key, names := range a.names {
-		if key.Namespace == namespace && names[name] {
-			keys = append(keys, key)
-		}
+	for key := range a.by[types.NamespacedName{Namespace: namespace, Name: name}] {
+		keys = append(keys, key)
 	}
 	return keys
 }

@@ -176,19 +176,36 @@ func writeKubeconfig(config *rest.Config, name string) error {
 // cpu is the CPU time of the controller and its worker processes so far, in seconds. The kernel counts in hundredths.
 func (r *rig) cpu(t testing.TB) float64 {
 	t.Helper()
-	pid := strconv.Itoa(r.controller.Process.Pid)
-	ticks := ticksOf(pid, 4) // its own, and those of children that ended
-	tasks, err := filepath.Glob("/proc/" + pid + "/task/*/children")
-	if err != nil || ticks == 0 {
-		t.Fatalf("the controller's CPU time is not known: %v", err)
+	return cpuOf(t, r.controller.Process.Pid)
+}
+
+// cpuOfAll is the CPU time so far, in seconds, of this process and of those that it started: the API server, etcd, the controllers and
+// their workers.
+func cpuOfAll(t testing.TB) float64 {
+	t.Helper()
+	return cpuOf(t, os.Getpid())
+}
+
+// cpuOf is the CPU time so far, in seconds, of a process and of those that it started, whether they ended or not.
+func cpuOf(t testing.TB, pid int) float64 {
+	t.Helper()
+	ticks := ticksOfTree(strconv.Itoa(pid))
+	if ticks == 0 {
+		t.Fatalf("the CPU time of process %d is not known", pid)
 	}
+	return float64(ticks) / 100
+}
+
+func ticksOfTree(pid string) int {
+	ticks := ticksOf(pid, 4) // its own, and those of children that ended
+	tasks, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
 	for _, task := range tasks {
 		children, _ := os.ReadFile(task)
 		for _, child := range strings.Fields(string(children)) {
-			ticks += ticksOf(child, 2)
+			ticks += ticksOfTree(child)
 		}
 	}
-	return float64(ticks) / 100
+	return ticks
 }
 
 // ticksOf sums so many of the counters utime, stime, cutime and cstime of a process; 0 when it is gone.
@@ -279,9 +296,8 @@ func (r *rig) clear(t testing.TB, namespace string) {
 }
 
 // bare applies objects in parallel and returns how long that took.
-func (r *rig) bare(t testing.TB, objects []*unstructured.Unstructured) time.Duration {
+func (r *rig) bare(t testing.TB, objects []*unstructured.Unstructured) {
 	t.Helper()
-	began := time.Now()
 	errs := parallel.Each(t.Context(), atOnce, objects, func(ctx context.Context, o *unstructured.Unstructured) error {
 		return r.admin.Apply(ctx, client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("bare"))
 	})
@@ -290,7 +306,6 @@ func (r *rig) bare(t testing.TB, objects []*unstructured.Unstructured) time.Dura
 			t.Fatal(err)
 		}
 	}
-	return time.Since(began)
 }
 
 // requests counts what the controller asked of the API server since a mark.

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // keepApplied corrects drift of the last applied revision, and checks its health, while a
@@ -28,8 +29,8 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil {
 		return
 	}
-	if errors.Is(err, render.ErrPending) && s.applying() {
-		return // it goes on in a moment, and would find undone what it did
+	if errors.Is(err, render.ErrPending) && (s.applying() || s.asCompared()) {
+		return // it goes on in a moment, and would find undone what it did, or compare everything to find nothing
 	}
 	last, found, readErr := snapshot.Read(r.Snapshots, string(s.Object.UID))
 	if readErr == nil && !found {
@@ -66,4 +67,13 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 // waits for the deletion of an object that is to be recreated.
 func (s *state) applying() bool {
 	return slices.ContainsFunc(s.listed.Inventory().Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
+}
+
+// asCompared tells that the last comparison found nothing to do, that it is not yet due again, and that the watches, which cover all
+// objects, have reported no change since.
+func (s *state) asCompared() bool {
+	found, note := s.resolved.Found, s.note
+	return found.Watched && len(found.Drifted)+len(found.Changed) == 0 && len(s.Object.Spec.HealthChecks) == 0 &&
+		note.Known && note.Planned.Steady && len(note.Health.Unhealthy)+len(note.Planned.Conflicts) == 0 && s.Now.Sub(note.Checked) < effective.Interval(&s.Object.Spec) &&
+		(note.Renew.IsZero() || s.Now.Before(note.Renew))
 }

@@ -57,13 +57,17 @@ func (s *state) emptyNote() stage.Note {
 }
 
 // forgetAfter empties the note of a failed reconcile. While a conversion is under way, it keeps since when the apply waits: an
-// apply that is converted again in each reconcile would never reach its timeout otherwise.
+// apply that is converted again in each reconcile would never reach its timeout otherwise; and that the applied revision was compared, so
+// that keepApplied need not repeat that.
 func (r *Reconciler) forgetAfter(err error, s *state) {
 	before := r.memory.Recall(s.Key(), s.Object.UID)
 	note := s.emptyNote()
 	if errors.Is(err, render.ErrPending) && !before.Applying.Waits.IsZero() {
 		note.Attempt = before.Attempt
 		note.Applying = before.Applying
+	}
+	if errors.Is(err, render.ErrPending) && s.kept == nil && s.asCompared() {
+		note.Planned.Steady, note.Checked, note.Renew = true, before.Checked, before.Renew
 	}
 	r.memory.Keep(s.Key(), note)
 }

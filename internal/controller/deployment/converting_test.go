@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deployment_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/fluxcd/pkg/runtime/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/drift"
+	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
+)
+
+// gated has jobs wait while it is locked.
+type gated struct {
+	jobs.Runner
+	sync.RWMutex
+}
+
+func (g *gated) Run(ctx context.Context, request worker.Request) ([]byte, error) {
+	g.RLock()
+	defer g.RUnlock()
+	return g.Runner.Run(ctx, request)
+}
+
+// While a new revision is converted, which can take long, the applied one is corrected as soon as a watch reports drift. As long
+// as none does, it is not compared.
+func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+		rarely(d)
+		d.Labels = map[string]string{driven: ""}
+	})
+	t.Cleanup(func() { r.undrive(t, key) })
+	d, workers := r.drive(t, key, nil), &gated{Runner: shared.running.Workers}
+	d.workers, d.watches = workers, drift.Options{Limit: 8}
+	d = d.again(t, nil)
+	d.ready(t)
+	d.watched(t, 1, "")
+
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two"), "b.yaml": configMap("b", "two")})
+	d.DoNotWaitForConversions()
+	workers.Lock()
+	opened := sync.OnceFunc(workers.Unlock)
+	t.Cleanup(opened)
+	reconcile := func(ctx context.Context) {
+		t.Helper()
+		if _, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+		if !d.Converting() {
+			t.Fatal("the bundle is not converted any more")
+		}
+	}
+	for range 3 {
+		mark := r.mark(t)
+		reconcile(t.Context())
+		for _, e := range r.asked(t, namespace, mark) {
+			if e.ImpersonatedUser != "" && e.Resource == "configmaps" {
+				t.Errorf("%s %s was asked although no watch has reported anything", e.Verb, e.RequestURI)
+			}
+		}
+	}
+	if text := conditions.GetMessage(d.deployment(t), "Ready"); !strings.Contains(text, "revision "+first.Revision+" stays applied and is kept from drifting") {
+		t.Errorf("the status says %q", text)
+	}
+	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"edited"}}`)
+	r.eventually(t, t.Context(), "the edited object is put back", func(ctx context.Context) (bool, string) {
+		reconcile(ctx)
+		got := r.value(t, ctx, namespace, "a")
+		return got == "one", got
+	})
+	opened()
+	d.WaitForConversions()
+	r.eventually(t, t.Context(), "the new revision is applied", func(context.Context) (bool, string) {
+		d.reconcile(t)
+		found := d.deployment(t)
+		return found.Status.LastAppliedRevision == second.Revision && isReady(found), describe(found)
+	})
+	r.holds(t, namespace, "a", "two")
+}

@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// notDrifted is about the last applied revision of which all objects are as they were applied.
-const notDrifted = " and is kept from drifting"
-
 // keptText says whether drift of the last applied revision is corrected, and its health, while a
 // newer one fails with a message.
 func (in *Input) keptText(message string) string {
@@ -25,7 +22,7 @@ func (in *Input) keptText(message string) string {
 	case len(leftOut) == 0 && unhealthy != "":
 		return unhealthy
 	case len(leftOut) == 0:
-		return notDrifted
+		return " and is kept from drifting"
 	case len(unsaid) == 0:
 		return fmt.Sprintf(" and is kept from drifting, but for %d of its objects", len(leftOut)) + unhealthy
 	}

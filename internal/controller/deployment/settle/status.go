@@ -280,7 +280,7 @@ func appliedText(in *Input, err error) string {
 	case in.Kept != nil:
 		return text + in.keptText(failure.Of(err).Error())
 	case in.Resolved.Found.Watched && len(in.Resolved.Found.Drifted) == 0:
-		return text + notDrifted
+		return text + " and is kept from drifting"
 	}
 	return text
 }

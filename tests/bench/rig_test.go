@@ -21,7 +21,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -272,19 +271,22 @@ func (r *rig) waitAll(t testing.TB, namespace string, count int, holds func(*v1a
 func isReady(d *v1alpha1.BundleDeployment) bool { return conditions.IsTrue(d, meta.ReadyCondition) }
 
 // clear removes the deployments of a namespace, so that nothing of them is under
-// way in the next measurement.
+// way in the next measurement. It deletes them one by one, many at once: the API server ends a request to delete a whole
+// collection after a minute, when it has deleted a part of thousands of objects.
 func (r *rig) clear(t testing.TB, namespace string) {
 	t.Helper()
-	for { // the API server ends a request after a minute, and has deleted a part of thousands of objects by then
-		err := r.admin.DeleteAllOf(t.Context(), &v1alpha1.BundleDeployment{}, client.InNamespace(namespace))
-		if err == nil {
-			break
-		}
-		broken := strings.Contains(err.Error(), "INTERNAL_ERROR") // of the stream, if the answer had begun
-		if !broken && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
-			t.Fatal(err)
-		}
+	var all metav1.PartialObjectMetadataList
+	all.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.BundleDeploymentKind + "List"))
+	if err := r.admin.List(t.Context(), &all, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
 	}
+	names := make([]string, 0, len(all.Items))
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
+	}
+	each(t, names, func(ctx context.Context, name string) error {
+		return r.admin.Delete(ctx, &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	})
 	err := wait.PollUntilContextTimeout(t.Context(), 250*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var list v1alpha1.BundleDeploymentList
 		err := r.admin.List(ctx, &list, client.InNamespace(namespace), client.Limit(1))

@@ -3,9 +3,11 @@
 package artifact_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
@@ -176,5 +178,27 @@ func TestSnapshotsKeepOnly(t *testing.T) {
 	}
 	if _, err := os.Stat(other); err != nil {
 		t.Errorf("what is no snapshot was removed: %v", err)
+	}
+}
+
+// TestSmallSnapshotsAreCheap saves small snapshots of many deployments: each allocates a fraction of the tables of a compressor.
+func TestSmallSnapshotsAreCheap(t *testing.T) {
+	snapshots, err := lastapplied.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const count = 50
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range count {
+		if err := snapshots.Save(fmt.Sprint("uid-", i), []byte("the objects of a small deployment")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	each := (after.TotalAlloc - before.TotalAlloc) / count
+	t.Logf("each allocates %d KiB", each>>10)
+	if each > 200<<10 {
+		t.Error("that is not a fraction of 600 KiB")
 	}
 }

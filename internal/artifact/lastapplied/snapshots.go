@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -32,8 +33,9 @@ const (
 // while a newer revision cannot be loaded. Each value may have an addition, which is replaced by itself. Files are readable by this
 // user only. It is safe for concurrent use with different keys.
 type Snapshots struct {
-	dir   string
-	files volume.FileSystem
+	dir     string
+	files   volume.FileSystem
+	packers sync.Pool // of *zstd.Encoder: the tables of one are hundreds of times as large as a small snapshot
 }
 
 // Open prepares a folder, which one process uses at a time; nil means the real file system.
@@ -55,7 +57,7 @@ func Open(dir string, files volume.FileSystem) (*Snapshots, error) {
 // be. What is stored already is not written again.
 func (s *Snapshots) Save(key string, data []byte) error {
 	return s.save(key, func(file) (file, error) {
-		value, err := pack(data)
+		value, err := s.pack(data)
 		return file{value: value}, err
 	})
 }
@@ -64,7 +66,7 @@ func (s *Snapshots) Save(key string, data []byte) error {
 // empty afterwards. The cost depends on the addition, and little on the value.
 func (s *Snapshots) SaveAddition(key string, data []byte) error {
 	return s.save(key, func(stored file) (file, error) {
-		addition, err := pack(data)
+		addition, err := s.pack(data)
 		return file{value: stored.value, addition: addition}, err
 	})
 }
@@ -269,12 +271,16 @@ func verify(part, sum []byte) error {
 	return nil
 }
 
-func pack(data []byte) ([]byte, error) {
-	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		return nil, err
+func (s *Snapshots) pack(data []byte) ([]byte, error) {
+	packer, ok := s.packers.Get().(*zstd.Encoder)
+	if !ok {
+		var err error
+		if packer, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
+			return nil, err
+		}
 	}
-	return compressor.EncodeAll(data, nil), nil
+	defer s.packers.Put(packer)
+	return packer.EncodeAll(data, nil), nil
 }
 
 func unpack(packed []byte) ([]byte, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/tenant/listed"
 )
 
 // crowd is how many foreign objects a LIST may return for each of ours before
@@ -32,6 +33,8 @@ type Sighting struct {
 	Error error
 	// unserved: the API server has no such resource.
 	Unserved bool
+	// free: it does not exist by a shared list. See plan.Observed.
+	free bool
 }
 
 // collection is the objects to look at in one kind and namespace.
@@ -39,7 +42,11 @@ type collection struct {
 	ref        tenant.Ref
 	ids        []inventory.ID
 	discovered bool // not known from a CRD of the bundle
+	fresh      bool // no object was planned before
 }
+
+// few is how many objects a collection of a deployment may have for their absence to be taken from a shared list.
+const few = 16
 
 // readLive reads the metadata of everything desired or listed in the inventory.
 func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
@@ -96,6 +103,8 @@ func record(in *plan.Input, sightings []Sighting) error {
 		switch {
 		case s.Error == nil && s.Live != nil:
 			in.Live[s.id] = *s.Live
+		case s.free:
+			in.Free[s.id] = true
 		case apierrors.IsForbidden(s.Error):
 			in.Unreadable[s.id] = objecterror.OneLine(s.Error.Error())
 		case s.Error != nil:
@@ -116,34 +125,35 @@ func record(in *plan.Input, sightings []Sighting) error {
 // collect groups the objects to read by collection, in a stable order.
 func collect(in *plan.Input) []collection {
 	groups := map[tenant.Ref]map[inventory.ID]struct{}{}
-	discovered := map[tenant.Ref]bool{}
-	add := func(id inventory.ID, kind plan.Kind) {
+	discovered, stale := map[tenant.Ref]bool{}, map[tenant.Ref]bool{}
+	add := func(id inventory.ID, kind plan.Kind, fresh bool) {
 		ref := tenant.Ref{Resource: kind.Resource, Namespace: id.Namespace}
 		if groups[ref] == nil {
 			groups[ref] = map[inventory.ID]struct{}{}
 		}
 		groups[ref][id] = struct{}{}
 		discovered[ref] = kind.Definition == ""
+		stale[ref] = stale[ref] || !fresh
 	}
 	desired := map[inventory.ID]struct{}{}
 	for _, object := range in.Desired {
 		desired[object.ID] = struct{}{}
-		add(object.ID, object.Kind)
+		add(object.ID, object.Kind, !in.Previous.Has(object.ID))
 	}
 	for _, hook := range in.Hooks {
 		desired[hook.ID] = struct{}{}
-		add(hook.ID, hook.Kind)
+		add(hook.ID, hook.Kind, false)
 	}
 	for _, entry := range in.Previous.Entries {
 		kind, served := in.Kinds[entry.GroupKind()]
 		if _, done := desired[entry.ID]; served && !done && kind.Namespaced == (entry.Namespace != "") {
-			add(entry.ID, kind)
+			add(entry.ID, kind, false)
 		}
 	}
 	var collections []collection
 	for ref, ids := range groups {
 		sorted := slices.SortedFunc(maps.Keys(ids), inventory.ID.Compare)
-		collections = append(collections, collection{ref: ref, ids: sorted, discovered: discovered[ref]})
+		collections = append(collections, collection{ref: ref, ids: sorted, discovered: discovered[ref], fresh: !stale[ref]})
 	}
 	slices.SortFunc(collections, func(a, b collection) int { return cmp.Compare(a.ref.String(), b.ref.String()) })
 	return collections
@@ -161,8 +171,14 @@ type collectionResult struct {
 }
 
 // collection lists one collection, or says that its objects are better read one
-// by one: a single object, too many foreign objects, or no permission to list.
+// by one: a single object, too many foreign objects, or no permission to list. Where other
+// deployments of the account are planned at once, a list that they share may be enough.
 func (l looking) collection(ctx context.Context, c collection) collectionResult {
+	if c.fresh && c.discovered && len(c.ids) <= few {
+		if sightings := c.free(l.client.Listed(ctx, c.ref)); sightings != nil {
+			return collectionResult{sightings: sightings}
+		}
+	}
 	if len(c.ids) == 1 {
 		return collectionResult{one: true}
 	}
@@ -195,6 +211,21 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 		}
 		options.Continue = page.Continue
 	}
+}
+
+// free are the sightings if no object of the collection exists by a shared list; nil if that is not known, or one may exist.
+func (c collection) free(names *listed.Names) []Sighting {
+	if names == nil {
+		return nil
+	}
+	sightings := make([]Sighting, 0, len(c.ids))
+	for _, id := range c.ids {
+		if !names.Lack(id.Name) {
+			return nil
+		}
+		sightings = append(sightings, Sighting{id: id, free: true})
+	}
+	return sightings
 }
 
 // failed is the result for the objects of a collection that could not be listed.

@@ -61,6 +61,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 		Rules:    o.Rules,
 		Observed: plan.Observed{
 			Live:        make(map[inventory.ID]ownership.Live, len(o.Desired)),
+			Free:        map[inventory.ID]bool{},
 			Unreadable:  map[inventory.ID]string{},
 			Unconfirmed: map[inventory.ID]string{},
 			Kinds:       map[schema.GroupKind]plan.Kind{},

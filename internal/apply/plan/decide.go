@@ -27,6 +27,7 @@ func (in Input) decide(object Object) (Action, *violation.Violation) {
 	}
 	if !exists {
 		action.Verb, action.Reason = Create, "does not exist"
+		action.OnlyCreate = in.Free[object.ID] && in.Namespaces[object.Namespace] != Absent // what is in a new namespace is new
 		if entry.Confirmed() {
 			action.Verb, action.Reason = Repair, "was deleted"
 		}

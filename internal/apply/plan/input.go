@@ -70,7 +70,9 @@ type Rules struct {
 type Observed struct {
 	// Live holds the existing objects, desired ones and those of the inventory. An object
 	// in none of Live, Unreadable and Unconfirmed does not exist.
-	Live       map[inventory.ID]ownership.Live
+	Live map[inventory.ID]ownership.Live
+	// Free are desired objects that did not exist up to a second before: they are only created, never written where they exist.
+	Free       map[inventory.ID]bool
 	Unreadable map[inventory.ID]string // the reason
 	// Unconfirmed are objects of the inventory with a kind that is not served at the moment, and the
 	// reason: it is not known yet whether the kind is gone.

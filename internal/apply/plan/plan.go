@@ -51,6 +51,8 @@ type Action struct {
 	At string
 	// Seen is of the object when the plan was made; zero when it did not exist.
 	Seen inventory.Hash
+	// OnlyCreate: it is applied on condition that it does not exist.
+	OnlyCreate bool
 	// Untracked: it is not recorded in the inventory and never deleted.
 	Untracked bool
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/listed"
 )
 
 // Many deployments of one account are often created together. What each of them asks first, with the same answer, is kept for
@@ -26,12 +28,14 @@ const (
 type recent struct {
 	rules      *cache.LRUExpireCache // by namespace
 	namespaces *cache.LRUExpireCache // that exist and are not being deleted
+	lists      *listed.Collections
 }
 
 func newRecent(now func() time.Time) recent {
 	return recent{
 		rules:      cache.NewLRUExpireCacheWithClock(mostRecent, clock(now)),
 		namespaces: cache.NewLRUExpireCacheWithClock(mostRecent, clock(now)),
+		lists:      listed.New(now),
 	}
 }
 
@@ -68,3 +72,25 @@ func (c *Client) Namespace(ctx context.Context, name string) (*metav1.PartialObj
 	}
 	return found, err
 }
+
+// Listed returns the names in a collection, from a list up to a second old that deployments of the account share; nil where the
+// objects have to be read one by one: see listed.Collections. An object that it lacks may exist by now, so it may be written only
+// on condition that it does not: see ApplyOptions.
+func (c *Client) Listed(ctx context.Context, ref Ref) *listed.Names {
+	return c.recent.lists.Find(ctx, ref.key(), c.deployment, func(ctx context.Context) (names []string, complete bool, err error) {
+		page, err := c.ListMetadata(ctx, ref, metav1.ListOptions{Limit: listed.Most})
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range page.Items {
+			names = append(names, page.Items[i].Name)
+		}
+		return names, page.Continue == "", nil
+	})
+}
+
+// Unlist forgets the shared list of an object's collection, which proved to be outdated.
+func (c *Client) Unlist(ref Ref) { c.recent.lists.Forget(ref.key()) }
+
+// key is the collection of a reference.
+func (r Ref) key() listed.Key { return listed.Key{Resource: r.Resource, Namespace: r.Namespace} }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path"
 
@@ -47,6 +48,8 @@ type ApplyOptions struct {
 	Force   bool   // take fields from other managers
 	DryRun  bool
 	Whole   bool // Object of the answer is wanted; otherwise only metadata is asked for
+	// Create: the object must not exist. The answer is a conflict if it does.
+	Create bool
 }
 
 // Apply sends one server-side apply.
@@ -57,7 +60,11 @@ func (c *Client) Apply(ctx context.Context, ref Ref, object *unstructured.Unstru
 	if err := ref.object(); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(object.Object)
+	content := object.Object
+	if o.Create {
+		content = neverStored(content)
+	}
+	body, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the object: %w", err)
 	}
@@ -70,7 +77,28 @@ func (c *Client) Apply(ctx context.Context, ref Ref, object *unstructured.Unstru
 	if o.Whole {
 		accept = wholeObject
 	}
-	return c.write(ctx, request, accept)
+	answer, err := c.write(ctx, request, accept)
+	if err == nil && answer.Created && !o.DryRun {
+		c.recent.lists.Created(ref.key(), ref.Name)
+	}
+	return answer, err
+}
+
+// noVersion is a resource version that no object gets.
+const noVersion = "9223372036854775807"
+
+// neverStored is the content of an object with a resource version that no object has. The API server compares it with that of the
+// object that it updates, and ignores it when it creates one.
+func neverStored(content map[string]any) map[string]any {
+	content = maps.Clone(content)
+	metadata, _ := content["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"] = noVersion
+	content["metadata"] = metadata
+	return content
 }
 
 // The requested media types. A server that cannot answer with metadata alone answers with the whole object.

@@ -60,6 +60,11 @@ func (w Writer) Write(ctx context.Context, action plan.Action) (*tenant.Answer, 
 
 // claim applies the desired fields of an object.
 func (w Writer) claim(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
+	if action.OnlyCreate && !w.DryRun {
+		if answer, decided, err := w.create(ctx, action); decided {
+			return answer, err
+		}
+	}
 	if action.At != "" && !w.DryRun {
 		answer, err := w.takeBack(ctx, action)
 		if !apierrors.IsConflict(err) {
@@ -103,10 +108,8 @@ const servedPoll = 100 * time.Millisecond
 // Send sends one apply of the desired object, and waits a moment where its kind is not served yet.
 func (w Writer) Send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
 	ref := tenant.RefTo(action.ID, action.Resource)
-	options := tenant.ApplyOptions{
-		Manager: w.Owner.Manager(), Force: force, DryRun: w.DryRun,
-		Whole: w.Whole || !w.DryRun && !health.AlwaysCurrent(action.GroupKind()),
-	}
+	options := w.options(action)
+	options.Force = force
 	answer, err := w.Client.Apply(ctx, ref, desired, options)
 	if action.Definition == "" && objecterror.NotServed(err) {
 		w.Client.Kinds().Forget() // the discovery is out of date
@@ -119,6 +122,13 @@ func (w Writer) Send(ctx context.Context, action plan.Action, desired *unstructu
 		return !objecterror.NotServed(err), nil
 	}) // a time-out leaves the last answer, which says more
 	return answer, err
+}
+
+func (w Writer) options(action plan.Action) tenant.ApplyOptions {
+	return tenant.ApplyOptions{
+		Manager: w.Owner.Manager(), DryRun: w.DryRun,
+		Whole: w.Whole || !w.DryRun && !health.AlwaysCurrent(action.GroupKind()),
+	}
 }
 
 // Recreatable tells whether an action may be executed by deleting and recreating the

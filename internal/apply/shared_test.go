@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/satchel-dev/satchel/internal/apply"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/workspace"
+)
+
+// beside is another deployment of the same account.
+func (w *world) beside(name string) *world {
+	other := *w.Workspace
+	other.Owner, other.Client = inventory.Owner{Namespace: w.Namespace, Name: name}, w.Client.For(name)
+	other.Inventory = inventory.Inventory{}
+	return &world{Workspace: &other}
+}
+
+// share has other deployments of the account ask for the ConfigMaps of the namespace, so that the next plan finds a list.
+func (w *world) share() {
+	w.T.Helper()
+	for _, name := range []string{"x", "y"} {
+		other := w.beside(name)
+		other.Plan(other.Objects(strings.ReplaceAll(oneMap, "name: one", "name: of-"+name)))
+	}
+}
+
+// onlyCreates tells which actions of a plan have the condition that their object does not exist.
+func onlyCreates(p plan.Plan) []string {
+	var names []string
+	for action := range p.Actions() {
+		if action.OnlyCreate {
+			names = append(names, action.Name)
+		}
+	}
+	return names
+}
+
+// Deployments of an account that are planned at once read what does not exist with one LIST.
+func TestSharedList(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	w.share()
+	mark := w.AuditMark()
+	three := w.beside("three")
+	p := three.Plan(three.Objects(oneMap))
+	if got := w.reads(mark, "configmaps"); len(got) != 0 {
+		t.Errorf("the plan read %v, want nothing", got)
+	}
+	if got := onlyCreates(p); !slices.Equal(got, []string{"one"}) {
+		t.Errorf("created on condition: %v, want one", got)
+	}
+	result, err := apply.Apply(t.Context(), three.Client, p, apply.Options{})
+	if err != nil || result.Count(apply.Created) != 1 || w.data("one")["colour"] != "blue" {
+		t.Fatalf("got %v, %v", result.Outcomes, err)
+	}
+	// What the account created is on the list: the collision is found before anything is written.
+	w.beside("four").refusedWith(oneMap, violation.Collision, "BundleDeployment "+w.Namespace+"/three")
+}
+
+// reads are the requests for a resource in the namespace since a mark.
+func (w *world) reads(mark controlplane.AuditMark, resource string) []string {
+	w.T.Helper()
+	events, err := w.ControlPlane.Audit(mark)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	var found []string
+	for _, event := range events {
+		if event.Namespace == w.Namespace && event.Resource == resource && (event.Verb == "get" || event.Verb == "list") {
+			found = append(found, event.Verb+" "+event.Name)
+		}
+	}
+	return found
+}
+
+// Where a shared list does not apply, objects are read as if the deployment were alone, and created without a condition.
+func TestNotShared(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	cases := map[string]func(t *testing.T) *world{
+		"another account": func(t *testing.T) *world {
+			t.Helper()
+			other := w.beside("a")
+			other.Client = w.Account("another").For("a")
+			other.Grant("another", workspace.Everything...)
+			return other
+		},
+		"an account that may not list": func(t *testing.T) *world {
+			t.Helper()
+			other := *w.Workspace
+			other.Client = w.Account("reader")
+			reads := &world{Workspace: &other}
+			reads.Grant("reader", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch", "create"}})
+			reads.share()
+			return reads.beside("b")
+		},
+		"an object that was planned before": func(t *testing.T) *world {
+			t.Helper()
+			other := w.beside("c")
+			other.Inventory = other.Plan(other.Objects(oneMap)).Inventory
+			return other
+		},
+		"an object that exists": func(t *testing.T) *world {
+			t.Helper()
+			w.Patch(types.ApplyPatchType, "one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","annotations":{"satchel.dev/orphaned":"true"}}}`, "former")
+			t.Cleanup(func() {
+				if err := w.Admin.CoreV1().ConfigMaps(w.Namespace).Delete(w.T.Context(), "one", metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+				}
+			})
+			w.Client.Unlist(tenant.Ref{Resource: configMaps, Namespace: w.Namespace})
+			return w.beside("d")
+		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		t.Run(name, func(t *testing.T) {
+			w.share()
+			asks := cases[name](t)
+			w.share()
+			mark := w.AuditMark()
+			p := asks.Plan(asks.Objects(oneMap))
+			if got := w.reads(mark, "configmaps"); !slices.Contains(got, "get one") {
+				t.Errorf("read %v, want a GET of the object", got)
+			}
+			if got := onlyCreates(p); len(got) > 0 || p.Len() != 1 {
+				t.Errorf("created on condition: %v; %s", got, p.Summary())
+			}
+		})
+	}
+}
+
+// An object that another client creates after the list is not written. The next plan finds it, and is refused or adopts it as
+// any other.
+func TestCreatedAfterTheList(t *testing.T) {
+	const theirs = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"theirs":"kept"}}`
+	cases := map[string]struct {
+		protection ownership.Protection
+		outcome    string // what the apply says
+		next       plan.Verb
+	}{
+		"prevent": {protection: ownership.Prevent, outcome: "exists already and was written by theirs"},
+		"adopt":   {protection: ownership.IfUnmanaged, outcome: "the next attempt adopts it", next: plan.Adopt},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, workspace.Everything...)
+			w.share()
+			late := w.beside("late")
+			p := late.planWith(oneMap, c.protection)
+			w.Patch(types.ApplyPatchType, "one", theirs, "theirs")
+			result, err := apply.Apply(t.Context(), late.Client, p, apply.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if errs := result.Errors(); result.Count(apply.Conflict) != 1 || !strings.Contains(errs[0].Error(), c.outcome) {
+				t.Errorf("got %v, want a conflict: %s", result.Outcomes, c.outcome)
+			}
+			if got := w.data("one"); len(got) != 1 || got["theirs"] != "kept" {
+				t.Errorf("the object of another client is %v", got)
+			}
+			late.Inventory = result.Inventory
+			next := late.planWith(oneMap, c.protection)
+			if c.next == "" && (len(next.Violations) != 1 || next.Violations[0].Rule != violation.Collision) {
+				t.Errorf("the next plan: %v, want a collision", next.Violations)
+			}
+			if c.next != "" && next.Count(c.next) != 1 {
+				t.Errorf("the next plan: %s, want %s", next.Summary(), c.next)
+			}
+		})
+	}
+}
+
+// An apply whose answer was lost is continued: the object is the owner's. Nothing is conditional in a namespace that is new.
+func TestCreatedByAnEarlierAttempt(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	w.share()
+	late := w.beside("late")
+	p := late.Plan(late.Objects(oneMap))
+	for range 2 {
+		result, err := apply.Apply(t.Context(), late.Client, p, apply.Options{})
+		if err != nil || !result.Complete() {
+			t.Fatalf("got %v, %v", result.Outcomes, err)
+		}
+	}
+	in := plan.Input{
+		Owner:   late.Owner,
+		Desired: []plan.Object{{ID: inventory.ID{Kind: "ConfigMap", Namespace: "new", Name: "one"}}},
+		Observed: plan.Observed{
+			Free:       map[inventory.ID]bool{{Kind: "ConfigMap", Namespace: "new", Name: "one"}: true},
+			Namespaces: map[string]plan.Presence{"new": plan.Absent},
+		},
+		CreateNamespace: "new",
+	}
+	if got := onlyCreates(plan.Make(in)); len(got) > 0 {
+		t.Errorf("in a new namespace: created on condition: %v", got)
+	}
+}
+
+// The API server refuses to apply an object with the condition that it does not exist if it does, for every kind, and creates one
+// that does not.
+func TestApplyCreate(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	w.GrantCluster("installer", workspace.Everything...)
+	w.MustApply(w.widgets())
+	resources := []schema.GroupVersionResource{
+		configMaps,
+		{Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "serviceaccounts"},
+		{Version: "v1", Resource: "persistentvolumeclaims"}, {Version: "v1", Resource: "namespaces"},
+		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "batch", Version: "v1", Resource: "jobs"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		w.widget(),
+	}
+	for _, resource := range resources {
+		t.Run(resource.Resource, func(t *testing.T) { w.createsOnce(t, resource) })
+	}
+}
+
+func (w *world) createsOnce(t *testing.T, resource schema.GroupVersionResource) {
+	t.Helper()
+	object := w.example(resource)
+	ref := tenant.Ref{Resource: resource, Namespace: object.GetNamespace(), Name: object.GetName()}
+	t.Cleanup(func() { _, _ = w.Client.Delete(w.T.Context(), ref, "", "") })
+	options := tenant.ApplyOptions{Manager: "one", Create: true}
+	answer, err := w.Client.Apply(t.Context(), ref, object, options)
+	if err != nil || !answer.Created || answer.Meta.ResourceVersion == "" || object.GetResourceVersion() != "" {
+		t.Fatalf("creating: %+v, %v", answer, err)
+	}
+	for _, manager := range []string{"one", "two"} {
+		for _, force := range []bool{false, true} {
+			options.Manager, options.Force = manager, force
+			if _, err := w.Client.Apply(t.Context(), ref, object, options); !apierrors.IsConflict(err) {
+				t.Errorf("applying as %s, by force %t, what exists: %v, want a conflict", manager, force, err)
+			}
+		}
+	}
+	found, err := w.Client.Metadata(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range found.ManagedFields {
+		if entry.Manager == "two" || strings.Contains(string(entry.FieldsV1.GetRawBytes()), "resourceVersion") {
+			t.Errorf("managed fields: %s %s", entry.Manager, entry.FieldsV1.GetRawBytes())
+		}
+	}
+}
+
+// example is an object of a resource.
+func (w *world) example(resource schema.GroupVersionResource) *unstructured.Unstructured {
+	w.T.Helper()
+	const pod = `{"metadata":{"labels":{"app":"a"}},"spec":{"restartPolicy":"RESTART","containers":[{"name":"a","image":"example.org/a"}]}}`
+	bodies := map[string]string{
+		"configmaps": `{"kind":"ConfigMap","data":{"a":"b"}}`, "secrets": `{"kind":"Secret","data":{"a":"YQ=="}}`,
+		"services":               `{"kind":"Service","spec":{"ports":[{"port":80}]}}`,
+		"serviceaccounts":        `{"kind":"ServiceAccount"}`,
+		"persistentvolumeclaims": `{"kind":"PersistentVolumeClaim","spec":{"accessModes":["ReadWriteOnce"],"storageClassName":"none","resources":{"requests":{"storage":"1Mi"}}}}`,
+		"namespaces":             `{"kind":"Namespace"}`,
+		"deployments":            `{"kind":"Deployment","spec":{"replicas":0,"selector":{"matchLabels":{"app":"a"}},"template":` + strings.Replace(pod, "RESTART", "Always", 1) + `}}`,
+		"jobs":                   `{"kind":"Job","spec":{"suspend":true,"template":` + strings.Replace(pod, "RESTART", "Never", 1) + `}}`,
+		"roles":                  `{"kind":"Role","rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`,
+		"clusterroles":           `{"kind":"ClusterRole","rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`,
+		"customresourcedefinitions": `{"kind":"CustomResourceDefinition","spec":{"group":"NS.example.org","scope":"Namespaced","names":{"plural":"things","kind":"Thing"},` +
+			`"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`,
+		"widgets": `{"kind":"Widget"}`,
+	}
+	object := w.Objects(bodies[resource.Resource])[0]
+	object.SetAPIVersion(resource.GroupVersion().String())
+	object.SetName(w.Namespace + "-created")
+	switch resource.Resource {
+	case "customresourcedefinitions":
+		object.SetName("things." + w.Namespace + ".example.org")
+	case "namespaces", "clusterroles":
+	default:
+		object.SetNamespace(w.Namespace)
+	}
+	return object
+}

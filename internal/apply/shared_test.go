@@ -3,9 +3,14 @@
 package apply_test
 
 import (
+	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -130,6 +135,7 @@ func TestNotShared(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
+			w.Client.Unlist(tenant.Ref{Resource: configMaps, Namespace: w.Namespace})
 			w.share()
 			asks := cases[name](t)
 			w.share()
@@ -186,7 +192,7 @@ func TestCreatedAfterTheList(t *testing.T) {
 	}
 }
 
-// An apply whose answer was lost is continued: the object is the owner's. Nothing is conditional in a namespace that is new.
+// An apply is continued if its answer was lost: the object is the owner's. Nothing is conditional in a namespace that is new.
 func TestCreatedByAnEarlierAttempt(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.share()
@@ -209,6 +215,54 @@ func TestCreatedByAnEarlierAttempt(t *testing.T) {
 	}
 	if got := onlyCreates(plan.Make(in)); len(got) > 0 {
 		t.Errorf("in a new namespace: created on condition: %v", got)
+	}
+}
+
+// roundTrip is a connection as a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// A server that refuses the condition gets an apply without it, after a read.
+func TestConditionRefused(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	for _, code := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			var refused atomic.Int32
+			config := w.ControlPlane.RESTConfig()
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(request *http.Request) (*http.Response, error) {
+					if request.Method != http.MethodPatch {
+						return next.RoundTrip(request)
+					}
+					body, err := io.ReadAll(request.Body)
+					if err != nil {
+						return nil, err
+					}
+					if !strings.Contains(string(body), "resourceVersion") {
+						request.Body = io.NopCloser(strings.NewReader(string(body)))
+						return next.RoundTrip(request)
+					}
+					refused.Add(1)
+					recorder := httptest.NewRecorder()
+					recorder.Header().Set("Content-Type", "application/json")
+					recorder.WriteHeader(code)
+					reason := map[int]metav1.StatusReason{http.StatusBadRequest: metav1.StatusReasonBadRequest, http.StatusUnprocessableEntity: metav1.StatusReasonInvalid}[code]
+					_, _ = fmt.Fprintf(recorder, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
+					return recorder.Result(), nil
+				})
+			})
+			name := fmt.Sprintf("of-%d", code)
+			asks := w.beside("x")
+			asks.Client = w.clientOver(config).For("x")
+			asks.share()
+			manifest := strings.ReplaceAll(oneMap, "name: one", "name: "+name)
+			asks = asks.beside(name)
+			if result := asks.MustApply(manifest); result.Count(apply.Created) != 1 || refused.Load() != 1 || w.data(name)["colour"] != "blue" {
+				t.Errorf("got %v, %d applies were refused", result.Outcomes, refused.Load())
+			}
+		})
 	}
 }
 

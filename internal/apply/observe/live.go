@@ -52,7 +52,7 @@ const few = 16
 func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
 	look := looking{client: client, owner: in.Owner}
 	collections := collect(in)
-	found := parallel.Each(ctx, limit, collections, look.collection)
+	found := parallel.Each(ctx, limit, collections, look.share)
 	var single []single
 	var sightings []Sighting
 	for i, result := range found {
@@ -170,15 +170,20 @@ type collectionResult struct {
 	one       bool // the objects have to be read one by one
 }
 
-// collection lists one collection, or says that its objects are better read one
-// by one: a single object, too many foreign objects, or no permission to list. Where other
-// deployments of the account are planned at once, a list that they share may be enough.
-func (l looking) collection(ctx context.Context, c collection) collectionResult {
+// share looks for a collection in a list that deployments of the account share while they are planned at once. Without one it
+// reads the collection.
+func (l looking) share(ctx context.Context, c collection) collectionResult {
 	if c.fresh && c.discovered && len(c.ids) <= few {
 		if sightings := c.free(l.client.Listed(ctx, c.ref)); sightings != nil {
 			return collectionResult{sightings: sightings}
 		}
 	}
+	return l.collection(ctx, c)
+}
+
+// collection lists one collection, or says that its objects are better read one
+// by one: a single object, too many foreign objects, or no permission to list.
+func (l looking) collection(ctx context.Context, c collection) collectionResult {
 	if len(c.ids) == 1 {
 		return collectionResult{one: true}
 	}

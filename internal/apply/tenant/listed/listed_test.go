@@ -142,7 +142,7 @@ func TestFindWaits(t *testing.T) {
 		r := &reader{}
 		collections.Find(t.Context(), key, "d", r.read)
 		if names := collections.Find(t.Context(), key, "e", r.read); names == nil || r.lists != 1 {
-			t.Errorf("after a list that was given up: %v, %d lists, want a list", names, r.lists)
+			t.Errorf("after a list that was cancelled: %v, %d lists, want a list", names, r.lists)
 		}
 	})
 }

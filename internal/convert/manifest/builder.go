@@ -20,7 +20,8 @@ type builder struct {
 	aliasBudget *int // of the whole bundle
 	values      *budget
 	repeats     *repeats
-	aliases     int // how many aliases are being expanded around the present node
+	aliases     int   // how many aliases are being expanded around the present node
+	most        int64 // no object that was built is larger as JSON
 }
 
 func (b *builder) value(n *yaml.Node, depth int) (any, error) {
@@ -38,6 +39,7 @@ func (b *builder) value(n *yaml.Node, depth int) (any, error) {
 	if err := b.values.charge(n.Line); err != nil {
 		return nil, err
 	}
+	b.most += mostOf(len(n.Value))
 	if n.Kind == yaml.ScalarNode {
 		return scalar(n)
 	}
@@ -120,8 +122,9 @@ func (b *builder) entry(out map[string]any, n *yaml.Node, i, depth int) error {
 	if err != nil {
 		return err
 	}
-	before, size := out[key], len(out)
-	if out[key] = value; len(out) > size {
+	b.most += mostOf(len(key))
+	before, double := out[key]
+	if out[key] = value; !double {
 		return nil
 	}
 	return b.repeats.add(key, same(before, value), func() (line, first int) { return n.Content[i].Line, b.lineOf(n, key) })

@@ -19,6 +19,7 @@ import (
 type document struct {
 	number int
 	value  any
+	most   int64 // no object of it is larger as JSON; 0: not known
 }
 
 // fault is what is wrong inside one document: where (a line, 0 if unknown) and what; it quotes no values.
@@ -81,7 +82,7 @@ func (r *Reader) decodeYAML(name string, data []byte) []document {
 			}
 			continue
 		}
-		documents = append(documents, document{number: number, value: value})
+		documents = append(documents, document{number: number, value: value, most: b.most})
 	}
 }
 

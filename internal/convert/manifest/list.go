@@ -14,37 +14,39 @@ const deepestList = 5
 
 // collect appends the objects of a document to out.
 func (r *Reader) collect(out []Manifest, file string, d document) []Manifest {
-	return r.flatten(out, file, d.number, d.value, 0)
+	return r.flatten(out, file, d, d.value, 0)
 }
 
-func (r *Reader) flatten(out []Manifest, file string, number int, value any, depth int) []Manifest {
+func (r *Reader) flatten(out []Manifest, file string, d document, value any, depth int) []Manifest {
 	object, ok := value.(map[string]any)
 	if !ok {
-		r.report(Problem{File: file, Document: number, Rule: RuleIdentity,
+		r.report(Problem{File: file, Document: d.number, Rule: RuleIdentity,
 			Message: "this is " + describeValue(value) + ", not an object", Remedy: "a manifest needs apiVersion, kind and metadata"})
 		return out
 	}
 	items, isList := listItems(object)
 	if !isList {
-		if !r.countObject(file, number) {
+		if !r.countObject(file, d.number) {
 			return out
 		}
-		m := Manifest{File: file, Document: number, Object: &unstructured.Unstructured{Object: object}}
-		if problem := r.limits.TooLarge(m); problem != nil {
-			r.report(*problem)
-			return out
+		m := Manifest{File: file, Document: d.number, Object: &unstructured.Unstructured{Object: object}}
+		if d.most == 0 || d.most > r.limits.ObjectBytes {
+			if problem := r.limits.TooLarge(m); problem != nil {
+				r.report(*problem)
+				return out
+			}
 		}
 		return append(out, m)
 	}
 	if depth >= deepestList {
-		r.report(Problem{File: file, Document: number, Rule: RuleLimit, Message: fmt.Sprintf("lists lie in lists more than %d levels deep", deepestList)})
+		r.report(Problem{File: file, Document: d.number, Rule: RuleLimit, Message: fmt.Sprintf("lists lie in lists more than %d levels deep", deepestList)})
 		return out
 	}
 	for _, item := range items {
 		if r.stopped {
 			break
 		}
-		out = r.flatten(out, file, number, typedItem(object, item), depth+1)
+		out = r.flatten(out, file, d, typedItem(object, item), depth+1)
 	}
 	return out
 }

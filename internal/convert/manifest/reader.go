@@ -157,15 +157,16 @@ func (r *Reader) readLimited(name string, limit int64) ([]byte, *Problem) {
 	if !info.Mode().IsRegular() {
 		return nil, &Problem{File: name, Rule: RuleFile, Message: "this is not a regular file", Remedy: "replace it by one"}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
+	var read bytes.Buffer
+	read.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
+	if _, err := read.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, unreadable(name, err)
 	}
-	if int64(len(data)) > limit {
+	if int64(read.Len()) > limit {
 		return nil, &Problem{File: name, Rule: RuleLimit, Remedy: "split the file, or raise --limit-manifest-bytes",
 			Message: fmt.Sprintf("the file is larger than the %d bytes that it may have", limit)}
 	}
-	return data, nil
+	return read.Bytes(), nil
 }
 
 // Linked says whether a path leads through a symbolic link. Links are never followed: they can lead out of the bundle.

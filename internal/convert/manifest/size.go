@@ -40,6 +40,44 @@ func JSONSize(value any) int64 {
 	return 4 // null
 }
 
+// mostPerByte is what a byte of a string may take in JSON, as an escape; mostPerValue is what a value may take otherwise: quotation
+// marks, colon and comma, or a number.
+const (
+	mostPerByte  = 6
+	mostPerValue = 32
+)
+
+// mostOf is at least the size in JSON of what one scalar of this length becomes, or of the brackets of a collection.
+func mostOf(length int) int64 { return mostPerByte*int64(length) + mostPerValue }
+
+// fits tells that a value certainly has no more than a size in JSON, without a look at its strings.
+func fits(value any, size int64) bool {
+	left := size
+	return takes(value, &left)
+}
+
+func takes(value any, left *int64) bool {
+	length := 0
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if *left -= mostOf(len(key)); *left < 0 || !takes(inner, left) {
+				return false
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			if !takes(inner, left) {
+				return false
+			}
+		}
+	case string:
+		length = len(v)
+	}
+	*left -= mostOf(length)
+	return *left >= 0
+}
+
 // floatFormat is the format in which encoding/json writes a number.
 func floatFormat(f float64) byte {
 	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
@@ -52,19 +90,29 @@ func floatFormat(f float64) byte {
 func textSize(text string) int64 {
 	size := int64(len(text)) + 2
 	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f':
-			size++
-		case c < ' ':
-			size += 5
-		}
+		size += int64(escapes[text[i]])
 	}
 	return size
 }
 
+// escapes is by how much each byte of a string is longer in JSON.
+var escapes = func() (longer [256]uint8) {
+	for c := range ' ' {
+		longer[c] = 5
+	}
+	for _, c := range "\"\\\n\r\t\b\f" {
+		longer[c] = 1
+	}
+	return longer
+}()
+
 // TooLarge is the problem of an object that is larger than etcd accepts; nil of others.
 func (l Limits) TooLarge(m Manifest) *Problem {
-	size, most := JSONSize(m.Object.Object), l.OrDefault().ObjectBytes
+	most := l.OrDefault().ObjectBytes
+	if fits(m.Object.Object, most) {
+		return nil
+	}
+	size := JSONSize(m.Object.Object)
 	if size <= most {
 		return nil
 	}

@@ -3,7 +3,6 @@
 package inventory
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/satchel-dev/satchel/internal/apply/inventory/objectjson"
 )
 
 // Hash is a digest cut to eight bytes: enough to notice a change, small enough
@@ -54,26 +55,25 @@ func decodeHash(text string) (Hash, error) {
 // Hasher digests desired objects. It is not safe for concurrent use.
 type Hasher struct {
 	mac     hash.Hash
-	encoded bytes.Buffer
-	encoder *json.Encoder
+	encoded []byte
+	encoder objectjson.Encoder
 }
 
 // NewHasher returns a Hasher with a key, which may be empty. With a key its hashes are an HMAC: readers of the status then cannot
 // guess short Secret values offline. With another key every object looks changed once.
 func NewHasher(key []byte) *Hasher {
-	h := &Hasher{mac: hmac.New(sha256.New, key)}
-	h.encoder = json.NewEncoder(&h.encoded)
-	return h
+	return &Hasher{mac: hmac.New(sha256.New, key)}
 }
 
 // Rendered digests a desired object in its canonical JSON.
 func (h *Hasher) Rendered(object *unstructured.Unstructured) (Hash, error) {
-	h.encoded.Reset()
-	if err := h.encoder.Encode(object.Object); err != nil {
+	encoded, err := h.encoder.Append(h.encoded[:0], object.Object)
+	if err != nil {
 		return Hash{}, fmt.Errorf("hashing %s: %w", IDOf(object), err)
 	}
+	h.encoded = encoded
 	h.mac.Reset()
-	h.mac.Write(bytes.TrimSuffix(h.encoded.Bytes(), []byte("\n")))
+	h.mac.Write(encoded)
 	return cut(h.mac.Sum(nil)), nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/inventory/objectjson"
 )
 
 // contentVersion is the first line of what Content digests, so that another algorithm gives other
@@ -35,19 +36,20 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // scope of kinds. So anyone with the bundle and the options computes the same without a
 // cluster. The objects are not changed.
 func Content(objects []*unstructured.Unstructured, installNamespace string) (string, error) {
-	var encoded bytes.Buffer
-	encoder := json.NewEncoder(&encoded) // sorts the keys, and writes a line end after each object only
+	var encoder objectjson.Encoder
+	var encoded []byte
 	ends := make([]int, 0, len(objects))
 	for _, object := range objects {
-		if err := encoder.Encode(withoutValues(object)); err != nil {
+		var err error
+		if encoded, err = encoder.Append(encoded, withoutValues(object)); err != nil {
 			return "", fmt.Errorf("digesting %s: %w", inventory.IDOf(object), err)
 		}
-		ends = append(ends, encoded.Len())
+		ends = append(ends, len(encoded))
 	}
 	lines := make([][]byte, 0, len(objects))
 	from := 0
 	for _, end := range ends {
-		lines = append(lines, encoded.Bytes()[from:end-1])
+		lines = append(lines, encoded[from:end])
 		from = end
 	}
 	slices.SortFunc(lines, bytes.Compare)

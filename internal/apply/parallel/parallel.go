@@ -5,6 +5,7 @@ package parallel
 
 import (
 	"context"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -18,13 +19,16 @@ const Default = 16
 func Each[T, R any](ctx context.Context, limit int, items []T, do func(context.Context, T) R) []R {
 	results := make([]R, len(items))
 	var group errgroup.Group
-	group.SetLimit(limit)
-	for i := range items {
-		if ctx.Err() != nil {
-			break
-		}
+	var begun atomic.Int64
+	for range min(max(limit, 1), len(items)) { // not one goroutine an item: the stack of each would grow anew
 		group.Go(func() error {
-			results[i] = do(ctx, items[i])
+			for ctx.Err() == nil {
+				i := int(begun.Add(1)) - 1
+				if i >= len(items) {
+					break
+				}
+				results[i] = do(ctx, items[i])
+			}
 			return nil
 		})
 	}

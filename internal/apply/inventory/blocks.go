@@ -10,6 +10,7 @@ import (
 	"errors"
 	"hash/adler32"
 	"slices"
+	"sync"
 )
 
 // blockEntries is how many entries are compressed together. A block does not refer to earlier ones, so that the blocks
@@ -35,13 +36,20 @@ type block struct {
 	sum      uint32 // Adler-32 of the uncompressed bytes
 }
 
+// writers are *flate.Writer. A new one makes tables of 0.8 MiB, which costs more than compressing a small inventory.
+var writers sync.Pool
+
 // packBlocks compresses entries block by block. It copies the blocks that are the same at the same place in an earlier result.
 func packBlocks(entries []Entry, before []block) ([]block, error) {
 	blocks := make([]block, 0, len(entries)/blockEntries+1)
-	writer, err := flate.NewWriter(nil, flate.DefaultCompression)
-	if err != nil {
-		return nil, err
+	writer, ok := writers.Get().(*flate.Writer)
+	if !ok {
+		var err error
+		if writer, err = flate.NewWriter(nil, flate.DefaultCompression); err != nil {
+			return nil, err
+		}
 	}
+	defer writers.Put(writer)
 	for part := range slices.Chunk(entries, blockEntries) {
 		if at := len(blocks); at < len(before) && slices.Equal(before[at].entries, part) {
 			blocks = append(blocks, before[at])

@@ -20,7 +20,7 @@ func Each[T, R any](ctx context.Context, limit int, items []T, do func(context.C
 	results := make([]R, len(items))
 	var group errgroup.Group
 	var begun atomic.Int64
-	for range min(max(limit, 1), len(items)) { // not one goroutine an item: the stack of each would grow anew
+	for range min(max(limit, 1), len(items)) { // not one goroutine an item: the stack of each would have to grow
 		group.Go(func() error {
 			for ctx.Err() == nil {
 				i := int(begun.Add(1)) - 1

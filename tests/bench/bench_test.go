@@ -270,6 +270,7 @@ func BenchmarkConfigMaps(b *testing.B) {
 				b.ReportMetric(m.install.all/m.bare.all, "x-bare-cpu")
 				b.ReportMetric(ratio/first, "growth")
 				b.ReportMetric(m.rest.took.Seconds(), "s-again")
+				b.ReportMetric(m.upgrade.took.Seconds(), "s-change")
 				b.ReportMetric(m.install.cpu, "cpu-s-install")
 				b.ReportMetric(m.rest.cpu, "cpu-s-again")
 				b.ReportMetric(m.upgrade.cpu, "cpu-s-change")

@@ -15,17 +15,20 @@ import (
 type Names struct {
 	mu    sync.Mutex
 	names map[types.NamespacedName]map[string]bool
-	by    map[types.NamespacedName]map[types.NamespacedName]bool // who waits, by the name that is awaited and its namespace
+	by    map[awaited]map[types.NamespacedName]bool // who waits
 }
+
+// awaited is a name that deployments wait for.
+type awaited struct{ namespace, name string }
 
 // Set replaces the names that a deployment waits for; with no names it is forgotten.
 func (a *Names) Set(key types.NamespacedName, names map[string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name := range a.names[key] {
-		awaited := types.NamespacedName{Namespace: key.Namespace, Name: name}
-		if delete(a.by[awaited], key); len(a.by[awaited]) == 0 {
-			delete(a.by, awaited)
+		of := awaited{key.Namespace, name}
+		if delete(a.by[of], key); len(a.by[of]) == 0 {
+			delete(a.by, of)
 		}
 	}
 	if len(names) == 0 {
@@ -34,15 +37,15 @@ func (a *Names) Set(key types.NamespacedName, names map[string]bool) {
 	}
 	if a.names == nil {
 		a.names = map[types.NamespacedName]map[string]bool{}
-		a.by = map[types.NamespacedName]map[types.NamespacedName]bool{}
+		a.by = map[awaited]map[types.NamespacedName]bool{}
 	}
 	a.names[key] = names
 	for name := range names {
-		awaited := types.NamespacedName{Namespace: key.Namespace, Name: name}
-		if a.by[awaited] == nil {
-			a.by[awaited] = map[types.NamespacedName]bool{}
+		of := awaited{key.Namespace, name}
+		if a.by[of] == nil {
+			a.by[of] = map[types.NamespacedName]bool{}
 		}
-		a.by[awaited][key] = true
+		a.by[of][key] = true
 	}
 }
 
@@ -51,7 +54,7 @@ func (a *Names) By(namespace, name string) []types.NamespacedName {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var keys []types.NamespacedName
-	for key := range a.by[types.NamespacedName{Namespace: namespace, Name: name}] {
+	for key := range a.by[awaited{namespace, name}] {
 		keys = append(keys, key)
 	}
 	return keys

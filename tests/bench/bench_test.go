@@ -34,7 +34,7 @@ type row struct {
 	what     string
 	took     time.Duration
 	cpu      float64 // of the controller and its workers, in seconds
-	all      float64 // CPU seconds of all processes: those, the API server, etcd, and this one
+	all      float64 // CPU seconds of all processes: those, the API server, etcd, and this one; 0 if not measured
 	requests requests
 	peak     float64 // of the controller's memory, in MiB
 }
@@ -45,7 +45,10 @@ func printTable(t testing.TB, title string, rows []row) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", title)
 	for _, r := range rows {
-		fmt.Fprintf(&text, "  %-46s %8.2f s   %7.2f CPU s in all", r.what, r.took.Seconds(), r.all)
+		fmt.Fprintf(&text, "  %-46s %8.2f s", r.what, r.took.Seconds())
+		if r.all > 0 {
+			fmt.Fprintf(&text, "   %7.2f CPU s in all", r.all)
+		}
 		if r.peak > 0 {
 			fmt.Fprintf(&text, "   %7.2f CPU s   %4.0f MiB", r.cpu, r.peak)
 		}

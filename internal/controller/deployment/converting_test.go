@@ -42,8 +42,10 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 		d.Labels = map[string]string{driven: ""}
 	})
 	t.Cleanup(func() { r.undrive(t, key) })
-	d, workers := r.drive(t, key, nil), &gated{Runner: shared.running.Workers}
-	d.workers, d.watches = workers, drift.Options{Limit: 8}
+	d := r.drive(t, key, nil)
+	workers := &gated{Runner: shared.running.Workers}
+	d.workers = workers
+	d.watches = drift.Options{Limit: 8}
 	d = d.again(t, nil)
 	d.ready(t)
 	d.watched(t, 1, "")

@@ -72,7 +72,8 @@ func (s *state) applying() bool {
 // asCompared tells that the last comparison found nothing to do, that it is not yet due again, and that the watches, which cover all
 // objects, have reported no change since.
 func (s *state) asCompared() bool {
-	found, note := s.resolved.Found, s.note
+	found := s.resolved.Found
+	note := s.note
 	return found.Watched && len(found.Drifted)+len(found.Changed) == 0 && len(s.Object.Spec.HealthChecks) == 0 &&
 		note.Known && note.Planned.Steady && len(note.Health.Unhealthy)+len(note.Planned.Conflicts) == 0 && s.Now.Sub(note.Checked) < effective.Interval(&s.Object.Spec) &&
 		(note.Renew.IsZero() || s.Now.Before(note.Renew))

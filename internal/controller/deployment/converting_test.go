@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -36,21 +35,16 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
-	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
-	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-		rarely(d)
-		d.Labels = map[string]string{driven: ""}
-	})
-	t.Cleanup(func() { r.undrive(t, key) })
+	key := r.drivenMaps(t, namespace)
 	d := r.drive(t, key, nil)
 	workers := &gated{Runner: shared.running.Workers}
 	d.workers = workers
 	d.watches = drift.Options{Limit: 8}
 	d = d.again(t, nil)
-	d.ready(t)
+	first, _ := d.ready(t)
 	d.watched(t, 1, "")
 
-	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two"), "b.yaml": configMap("b", "two")})
+	second := r.publish(t, namespace, "app", "v2", threeMaps("two"))
 	d.DoNotWaitForConversions()
 	workers.Lock()
 	opened := sync.OnceFunc(workers.Unlock)
@@ -73,13 +67,13 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 			}
 		}
 	}
-	if text := conditions.GetMessage(d.deployment(t), "Ready"); !strings.Contains(text, "revision "+first.Revision+" stays applied and is kept from drifting") {
+	if text := conditions.GetMessage(d.deployment(t), "Ready"); !strings.Contains(text, "revision "+first.Status.LastAppliedRevision+" stays applied and is kept from drifting") {
 		t.Errorf("the status says %q", text)
 	}
-	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"edited"}}`)
+	r.patch(t, aConfigMap(namespace, "m0"), `{"data":{"value":"edited"}}`)
 	r.eventually(t, t.Context(), "the edited object is put back", func(ctx context.Context) (bool, string) {
 		reconcile(ctx)
-		got := r.value(t, ctx, namespace, "a")
+		got := r.value(t, ctx, namespace, "m0")
 		return got == "one", got
 	})
 	opened()
@@ -89,5 +83,30 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 		found := d.deployment(t)
 		return found.Status.LastAppliedRevision == second.Revision && isReady(found), describe(found)
 	})
-	r.holds(t, namespace, "a", "two")
+	r.holds(t, namespace, "m0", "two")
+}
+
+// A reconcile that fails before the applied revision can be compared does not say that it is kept from drifting.
+func TestWhatIsNotComparedIsNotSaidToBeKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	key := r.drivenMaps(t, namespace)
+	d := r.drive(t, key, nil)
+	d.watches = drift.Options{Limit: 8}
+	d = d.again(t, nil)
+	first, _ := d.ready(t)
+	d.watched(t, 1, "")
+	account := first.Spec.ServiceAccountName
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "missing" })
+	r.eventually(t, t.Context(), "the status says that the ServiceAccount is missing", func(context.Context) (bool, string) {
+		d.reconcile(t)
+		text := conditions.GetMessage(d.deployment(t), "Ready")
+		return strings.Contains(text, "/missing"), text
+	})
+	text := conditions.GetMessage(d.deployment(t), "Ready")
+	if !strings.HasSuffix(text, "\nrevision "+first.Status.LastAppliedRevision+" stays applied") {
+		t.Errorf("the status says %q", text)
+	}
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = account }) // which can remove the objects
 }

@@ -29,8 +29,11 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil {
 		return
 	}
-	if errors.Is(err, render.ErrPending) && (s.applying() || s.asCompared()) {
-		return // it goes on in a moment, and would find undone what it did, or compare everything to find nothing
+	if errors.Is(err, render.ErrPending) {
+		s.spared = !s.applying() && s.asCompared()
+		if s.spared || s.applying() {
+			return // it goes on in a moment, and would compare everything to find nothing, or find undone what it did
+		}
 	}
 	last, found, readErr := snapshot.Read(r.Snapshots, string(s.Object.UID))
 	if readErr == nil && !found {

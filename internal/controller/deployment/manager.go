@@ -38,6 +38,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/dependency"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/healthchecks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/resolve"
@@ -383,7 +384,7 @@ func (r *Reconciler) newState(object, stored *v1alpha1.BundleDeployment) *state 
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
 		s.Home = effective.InstallNamespace(object)
 	}
-	s.Rules, s.RulesErr = settle.RulesOf(&object.Spec)
+	s.Rules, s.RulesErr = healthchecks.Rules(&object.Spec)
 	r.unlock(s)
 	s.note = r.memory.Recall(client.ObjectKeyFromObject(object), object.UID)
 	return s

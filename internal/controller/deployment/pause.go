@@ -66,8 +66,10 @@ func (r *Reconciler) forgetAfter(err error, s *state) {
 		note.Attempt = before.Attempt
 		note.Applying = before.Applying
 	}
-	if errors.Is(err, render.ErrPending) && s.kept == nil && s.asCompared() {
-		note.Planned.Steady, note.Checked, note.Renew = true, before.Checked, before.Renew
+	if s.spared {
+		note.Planned.Steady = true
+		note.Checked = before.Checked
+		note.Renew = before.Renew
 	}
 	r.memory.Keep(s.Key(), note)
 }

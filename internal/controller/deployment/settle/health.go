@@ -4,6 +4,7 @@ package settle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/healthchecks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
@@ -27,7 +29,7 @@ func (st *Stage) CheckHealth(ctx context.Context, in *Input) (pipeline.Outcome, 
 	}
 	if len(in.Object.Spec.HealthChecks) > 0 {
 		var err error
-		if in.Note.Health.Objects, err = healthChecks(ctx, in); err != nil {
+		if in.Note.Health.Objects, err = healthchecks.Objects(ctx, in.Object, in.Resolved.Access.Client.Kinds()); err != nil {
 			return pipeline.Stop, err
 		}
 	}
@@ -175,4 +177,20 @@ func (in *Input) steady() bool {
 	return in.Delivered.Complete && !in.Keeping && in.Decided.LeavesNothing() &&
 		len(in.Rendered.Wanted) == 0 && len(in.Rendered.Requires) == 0 && len(in.Rendered.Hooks) == 0 &&
 		!slices.ContainsFunc(in.Listed.Inventory().Entries, func(e inventory.Entry) bool { return violation.IsDeployment(e.ID) })
+}
+
+// lookedAt is the number of objects that a health report covers.
+func (in *Input) lookedAt() int {
+	if len(in.Object.Spec.HealthChecks) > 0 {
+		return len(in.Note.Health.Objects)
+	}
+	return in.Note.Health.Total
+}
+
+// healthyWords says that all checked objects are healthy.
+func (in *Input) healthyWords() string {
+	if checks := len(in.Object.Spec.HealthChecks); checks > 0 {
+		return fmt.Sprintf("the %d of spec.healthChecks are healthy", checks)
+	}
+	return "all healthy"
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package settle
+// Package healthchecks reads spec.healthCheckExprs and spec.healthChecks of a BundleDeployment: the rules, and the objects that
+// they are applied to.
+package healthchecks
 
 import (
 	"context"
@@ -17,9 +19,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
-// RulesOf compiles the health rules of a deployment. Objects of spec.healthChecks may
-// be missing, and may have any kind.
-func RulesOf(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
+// Rules compiles the health rules of a deployment. Objects of spec.healthChecks may be missing, and may have any kind. It returns a
+// failure.Error for an invalid expression.
+func Rules(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
 	all := make([]health.Expressions, 0, len(spec.HealthCheckExprs))
 	for _, of := range spec.HealthCheckExprs {
 		all = append(all, health.Expressions{
@@ -35,14 +37,13 @@ func RulesOf(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
 	return rules, nil
 }
 
-// healthChecks are the objects that spec.healthChecks names. One of an unserved kind
-// has no resource, and so is not healthy.
-func healthChecks(ctx context.Context, in *Input) ([]plan.Object, error) {
-	objects := make([]plan.Object, 0, len(in.Object.Spec.HealthChecks))
-	for _, check := range in.Object.Spec.HealthChecks {
+// Objects are the objects that spec.healthChecks names. One of a kind that is not served has no resource, and so is not healthy.
+func Objects(ctx context.Context, d *v1alpha1.BundleDeployment, kinds *discovery.Cache) ([]plan.Object, error) {
+	objects := make([]plan.Object, 0, len(d.Spec.HealthChecks))
+	for _, check := range d.Spec.HealthChecks {
 		kind := schema.FromAPIVersionAndKind(check.APIVersion, check.Kind)
 		object := plan.Object{ID: inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: check.Namespace, Name: check.Name}}
-		found, err := in.Resolved.Access.Client.Kinds().Find(ctx, kind)
+		found, err := kinds.Find(ctx, kind)
 		switch {
 		case discovery.IsNoKind(err):
 			objects = append(objects, object)
@@ -52,26 +53,10 @@ func healthChecks(ctx context.Context, in *Input) ([]plan.Object, error) {
 		case !found.Namespaced:
 			object.Namespace = ""
 		case object.Namespace == "":
-			object.Namespace = effective.InstallNamespace(in.Object)
+			object.Namespace = effective.InstallNamespace(d)
 		}
 		object.Kind = plan.Kind{Resource: found.Resource, Namespaced: found.Namespaced}
 		objects = append(objects, object)
 	}
 	return objects, nil
-}
-
-// lookedAt is the number of objects that a health report covers.
-func (in *Input) lookedAt() int {
-	if len(in.Object.Spec.HealthChecks) > 0 {
-		return len(in.Note.Health.Objects)
-	}
-	return in.Note.Health.Total
-}
-
-// healthyWords says that all checked objects are healthy.
-func (in *Input) healthyWords() string {
-	if checks := len(in.Object.Spec.HealthChecks); checks > 0 {
-		return fmt.Sprintf("the %d of spec.healthChecks are healthy", checks)
-	}
-	return "all healthy"
 }

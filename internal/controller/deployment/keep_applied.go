@@ -23,17 +23,11 @@ import (
 // newer one cannot be applied, or while some of its objects cannot be planned. A problem
 // with one object does not affect the others.
 func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
-	if pipeline.IsStale(err) || !declared(err).keepsApplied {
-		return // decided on a stale copy, or failed where the last revision is touched already
-	}
-	if s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil {
+	if !s.leavesApplied(err) {
 		return
 	}
-	if errors.Is(err, render.ErrPending) {
-		s.spared = !s.applying() && s.asCompared()
-		if s.spared || s.applying() {
-			return // it goes on in a moment, and would compare everything to find nothing, or find undone what it did
-		}
+	if s.spared = errors.Is(err, render.ErrPending) && s.asCompared(); s.spared {
+		return
 	}
 	last, found, readErr := snapshot.Read(r.Snapshots, string(s.Object.UID))
 	if readErr == nil && !found {
@@ -64,6 +58,18 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		s.keepErr = fmt.Errorf("its API server answers too slowly for a turn of %s", r.turnBudget())
 	}
 	s.Stored = kept.Stored
+}
+
+// leavesApplied tells that a reconcile failed with an error before the last applied revision was touched, and that it is known where its
+// objects are.
+func (s *state) leavesApplied(err error) bool {
+	switch {
+	case pipeline.IsStale(err) || !declared(err).keepsApplied:
+		return false // decided on a stale copy, or failed where the last revision is touched already
+	case s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil:
+		return false
+	}
+	return !errors.Is(err, render.ErrPending) || !s.applying() // which goes on in a moment, and would find undone what it did
 }
 
 // applying tells whether an apply was begun and is not known to be complete: it was interrupted, or

@@ -11,8 +11,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // document is one decoded document; an empty one has a nil value.
@@ -33,39 +31,42 @@ type fault struct {
 
 func (f *fault) Error() string { return f.message }
 
-func (r *Reader) decode(name string, data []byte) []document {
-	if braced := looksLikeJSON(data); braced || strings.EqualFold(path.Ext(name), ".json") {
-		documents, err := r.decodeJSON(name, data)
+func (r *Reader) decode(f file) []document {
+	if isJSON(f.name, f.data) {
+		documents, err := r.decodeJSON(f.name, f.data)
 		if err == nil {
 			return documents
 		}
-		if !braced || strings.EqualFold(path.Ext(name), ".json") {
-			r.report(Problem{File: name, Document: len(documents) + 1, Rule: RuleSyntax, Message: "this is not valid JSON: " + err.Error()})
+		if namedJSON(f.name) {
+			r.report(Problem{File: f.name, Document: len(documents) + 1, Rule: RuleSyntax, Message: "this is not valid JSON: " + err.Error()})
 			return nil
 		}
 	}
-	return r.decodeYAML(name, data)
+	return r.decodeYAML(f)
 }
 
-func looksLikeJSON(data []byte) bool {
+// isJSON tells that a file is JSON by its name, or may be by its first character.
+func isJSON(name string, data []byte) bool {
 	data = bytes.TrimLeft(data, " \t\r\n")
-	return len(data) > 0 && data[0] == '{'
+	return namedJSON(name) || len(data) > 0 && data[0] == '{'
 }
 
-func (r *Reader) decodeYAML(name string, data []byte) []document {
-	if crowded(data, r.limits.Values) {
+func namedJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
+
+func (r *Reader) decodeYAML(f file) []document {
+	name := f.name
+	if crowded(f.data, r.limits.Values) {
 		r.stop(Problem{File: name, Rule: RuleLimit, Remedy: "split the file, or raise --limit-manifest-values",
 			Message: fmt.Sprintf("the file may hold more than %d values (mappings, lists, scalars)", r.limits.Values)})
 		return nil
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if f.nodes == nil {
+		f.nodes = parse(f.data)
+	}
 	var documents []document
-	for number := 1; ; number++ {
-		var node yaml.Node
-		err := decoder.Decode(&node)
-		if errors.Is(err, io.EOF) {
-			return documents
-		}
+	number := 0
+	for node, err := range f.nodes {
+		number++
 		if err != nil {
 			r.report(Problem{File: name, Document: number, Rule: RuleSyntax, Message: "this is not valid YAML: " + syntaxError(err)})
 			return documents
@@ -74,7 +75,7 @@ func (r *Reader) decodeYAML(name string, data []byte) []document {
 			return documents
 		}
 		b := builder{names: r.names, maxDepth: r.limits.Depth, aliasBudget: &r.aliasBudget, values: &r.values, repeats: &r.repeats}
-		value, err := b.value(&node, 0)
+		value, err := b.value(node, 0)
 		r.repeats.located(name, number)
 		if err != nil {
 			if r.reportFault(name, number, err); r.stopped {
@@ -84,6 +85,7 @@ func (r *Reader) decodeYAML(name string, data []byte) []document {
 		}
 		documents = append(documents, document{number: number, value: value, most: b.most})
 	}
+	return documents
 }
 
 // unknownAnchor matches the one message of the parser that quotes the text.

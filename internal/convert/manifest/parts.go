@@ -19,11 +19,11 @@ func (r *Reader) Bytes(name string) ([]byte, bool) {
 
 // Values returns the documents of a file that need not be objects, such as patches; empty ones are left out.
 func (r *Reader) Values(name string) ([]any, bool) {
-	data, ok := r.load(name)
-	if !ok {
+	f := r.load(name)
+	if !r.accepts(f) {
 		return nil, false
 	}
-	return r.documentsOf(name, data)
+	return r.documentsOf(f)
 }
 
 // ValuesOf is Values of a text that stands within a file.
@@ -36,13 +36,13 @@ func (r *Reader) ValuesOf(name string, data []byte) ([]any, bool) {
 		r.report(*problem)
 		return nil, false
 	}
-	return r.documentsOf(name, data)
+	return r.documentsOf(file{name: name, data: data})
 }
 
-func (r *Reader) documentsOf(name string, data []byte) ([]any, bool) {
+func (r *Reader) documentsOf(f file) ([]any, bool) {
 	before := len(r.problems)
 	var values []any
-	for _, d := range r.decode(name, data) {
+	for _, d := range r.decode(f) {
 		if d.value != nil {
 			values = append(values, d.value)
 		}
@@ -55,10 +55,15 @@ func (r *Reader) Objects(name string, data []byte) []Manifest {
 	if r.stopped || !r.count(name, len(data)) {
 		return nil
 	}
-	var out []Manifest
-	for _, d := range r.decode(name, data) {
+	return r.objectsOf(file{name: name, data: data})
+}
+
+func (r *Reader) objectsOf(f file) []Manifest {
+	documents := r.decode(f)
+	out := make([]Manifest, 0, len(documents))
+	for _, d := range documents {
 		if d.value != nil {
-			out = r.collect(out, name, d)
+			out = r.collect(out, f.name, d)
 		}
 	}
 	return out

@@ -98,19 +98,10 @@ func (r *Reader) Problems() []Problem { return r.problems }
 
 // Read returns the objects of one file in the order of their documents, Lists flattened. What is wrong becomes Problems.
 func (r *Reader) Read(name string) []Manifest {
-	data, ok := r.load(name)
-	if !ok {
-		return nil
+	if f := r.load(name); r.accepts(f) {
+		return r.objectsOf(f)
 	}
-	documents := r.decode(name, data)
-	out := make([]Manifest, 0, len(documents))
-	for _, d := range documents {
-		if d.value == nil {
-			continue
-		}
-		out = r.collect(out, name, d)
-	}
-	return out
+	return nil
 }
 
 // mostBeside is the size of a file beside the manifests: published ones stay below 8 KiB, and their values are not counted.
@@ -126,19 +117,36 @@ func (r *Reader) ReadFile(name, rule string) ([]byte, *Problem) {
 	return data, problem
 }
 
-func (r *Reader) load(name string) ([]byte, bool) {
+// file is the text of a file, or the problem of reading it.
+type file struct {
+	name    string
+	data    []byte
+	problem *Problem
+	nodes   nodes // of the text, if it is parsed already
+}
+
+// load reads a file, unless the reading of the bundle has ended.
+func (r *Reader) load(name string) file {
 	if r.stopped {
-		return nil, false
+		return file{}
 	}
 	data, problem := r.readLimited(name, r.limits.FileBytes)
 	if problem == nil {
 		data, problem = text(name, data)
 	}
-	if problem != nil {
-		r.report(*problem)
-		return nil, false
+	return file{name: name, data: data, problem: problem}
+}
+
+// accepts counts a file that was read, or reports its problem.
+func (r *Reader) accepts(f file) bool {
+	if r.stopped {
+		return false
 	}
-	return data, r.count(name, len(data))
+	if f.problem != nil {
+		r.report(*f.problem)
+		return false
+	}
+	return r.count(f.name, len(f.data))
 }
 
 func (r *Reader) readLimited(name string, limit int64) ([]byte, *Problem) {

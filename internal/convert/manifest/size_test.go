@@ -18,7 +18,7 @@ var sizedTexts = []string{
 func TestSizesAreBounded(t *testing.T) {
 	for _, text := range sizedTexts {
 		r := NewReader(nil, Limits{})
-		for _, d := range r.decode("f.yaml", []byte(text)) {
+		for _, d := range r.decode(file{name: "f.yaml", data: []byte(text)}) {
 			written, err := json.Marshal(d.value)
 			if err != nil {
 				t.Fatal(err)

@@ -28,10 +28,7 @@ type Bundle struct {
 func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
 	names, skipped, problems := list(files)
 	reader := manifest.NewReader(files, limits)
-	bundle := &Bundle{}
-	for _, name := range names {
-		bundle.Manifests = append(bundle.Manifests, reader.Read(name)...)
-	}
+	bundle := &Bundle{Manifests: reader.ReadAll(names)}
 	if len(skipped) > 0 {
 		bundle.Warnings = []string{manifest.Skipped(skipped)}
 	}

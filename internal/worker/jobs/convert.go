@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/fxamacker/cbor/v2"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -186,12 +187,19 @@ func answerOf(result convert.Result, installNamespace string) (convertAnswer, er
 	for _, object := range result.Undecided {
 		answer.Result.Undecided = append(answer.Result.Undecided, position[object])
 	}
-	var err error
-	if answer.Content, err = digest.Content(contentOf(result), installNamespace); err != nil {
+	var both errgroup.Group // a worker process has two processors
+	both.Go(func() (err error) {
+		answer.Content, err = digest.Content(contentOf(result), installNamespace)
+		return err
+	})
+	both.Go(func() (err error) {
+		answer.Objects, err = encoding.Marshal(bare)
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return convertAnswer{}, err
 	}
-	answer.Objects, err = encoding.Marshal(bare)
-	return answer, err
+	return answer, nil
 }
 
 // contentOf are the objects of a plan, for their digest.

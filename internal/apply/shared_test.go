@@ -26,6 +26,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/write"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
@@ -275,6 +276,52 @@ func TestConditionRefused(t *testing.T) {
 			result, err := apply.Apply(t.Context(), asks.Client, p, apply.Options{})
 			if err != nil || result.Count(apply.Created) != 1 || refused.Load() != 1 || w.data(name)["colour"] != "blue" {
 				t.Errorf("got %v, %d applies were refused", result.Outcomes, refused.Load())
+			}
+		})
+	}
+}
+
+// An object that another client deletes and creates again and again is never applied without the condition, and is created once it
+// is gone.
+func TestCreatedAndDeletedMeanwhile(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	for name, times := range map[string]int{"once": 1, "always": 100} {
+		t.Run(name, func(t *testing.T) {
+			theirs := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"theirs":"kept"}}`, name)
+			flips := 0
+			toggle := func(request *http.Request) error {
+				switch {
+				case !strings.HasSuffix(request.URL.Path, "/configmaps/"+name) || flips >= times:
+				case request.Method == http.MethodPatch:
+					w.Patch(types.ApplyPatchType, name, theirs, "theirs")
+				case request.Method == http.MethodGet:
+					flips++
+					return w.Admin.CoreV1().ConfigMaps(w.Namespace).Delete(w.T.Context(), name, metav1.DeleteOptions{})
+				}
+				return nil
+			}
+			asks := w.beside("x")
+			asks.Client = w.clientOver(w.ControlPlane.RESTConfig()).For("x")
+			manifest := strings.ReplaceAll(oneMap, "name: one", "name: "+name)
+			_, p := asks.whileShared(name, func(asks *world) plan.Plan { return asks.Plan(asks.Objects(manifest)) })
+			config := w.ControlPlane.RESTConfig()
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return roundTrip(func(request *http.Request) (*http.Response, error) {
+					if err := toggle(request); err != nil {
+						return nil, err
+					}
+					return next.RoundTrip(request)
+				})
+			})
+			result, err := apply.Apply(t.Context(), w.clientOver(config).For(name), p, apply.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if times == 1 && (result.Count(apply.Created) != 1 || w.data(name)["colour"] != "blue" || w.data(name)["theirs"] != "") {
+				t.Errorf("it was gone after one deletion, and the outcome is %v: %v", result.Outcomes, w.data(name))
+			}
+			if times > 1 && (result.Count(apply.Created) != 0 || len(result.Errors()) != 1 || !strings.Contains(result.Errors()[0].Error(), "create and delete it again") || flips != write.Attempts) {
+				t.Errorf("it existed at each of %d attempts, and the outcome is %v", flips, result.Outcomes)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 )
 
 var errBroken = errors.New("broken")
@@ -70,21 +71,24 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // TestReaderIsBounded: what is read ahead does not grow while the caller reads nothing, and nothing is read after Close.
 func TestReaderIsBounded(t *testing.T) {
-	from := &endless{}
-	r := NewReader(from)
-	if _, err := io.CopyN(io.Discard, r, 2*chunkBytes); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	reads := from.reads.Load()
-	if reads > 100 {
-		t.Errorf("it read %d times", reads)
-	}
-	if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.ErrClosedPipe) || from.reads.Load() != reads {
-		t.Errorf("after it was closed, it read %d bytes: %v", n, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		from := &endless{}
+		r := NewReader(from)
+		if _, err := io.CopyN(io.Discard, r, 2*chunkBytes); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // until all chunks are filled: a reader without bound would never wait
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		reads := from.reads.Load()
+		if reads > 100 {
+			t.Errorf("it read %d times", reads)
+		}
+		if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.ErrClosedPipe) || from.reads.Load() != reads {
+			t.Errorf("after it was closed, it read %d bytes: %v", n, err)
+		}
+	})
 }
 
 // slow takes a while for each read, and knows whether one is under way.

@@ -102,7 +102,8 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Abandon is Close for a stream that is not wanted any more: what is left is dropped.
+// Abandon ends a stream that is not wanted any more: it drops the bytes that the goroutine does not have yet, and waits until the others
+// are written. Nothing is written afterwards.
 func (w *Writer) Abandon() {
 	w.current = nil
 	_ = w.Close() // the stream has failed for another reason

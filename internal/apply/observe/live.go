@@ -45,8 +45,8 @@ type collection struct {
 	fresh      bool // no object was planned before
 }
 
-// few is how many objects a collection of a deployment may have for their absence to be taken from a shared list.
-const few = 16
+// mostShared is how many objects a collection of a deployment may have for their absence to be taken from a shared list.
+const mostShared = 16
 
 // readLive reads the metadata of everything desired or listed in the inventory.
 func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
@@ -173,7 +173,7 @@ type collectionResult struct {
 // share looks for a collection in a list that deployments of the account share while they are planned at once. Without one it
 // reads the collection.
 func (l looking) share(ctx context.Context, c collection) collectionResult {
-	if c.fresh && c.discovered && len(c.ids) <= few {
+	if c.fresh && c.discovered && len(c.ids) <= mostShared {
 		if sightings := c.free(l.client.Listed(ctx, c.ref)); sightings != nil {
 			return collectionResult{sightings: sightings}
 		}

@@ -29,7 +29,9 @@ func TestEach(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var now, most atomic.Int64
 			got := parallel.Each(t.Context(), tc.limit, numbers(tc.items), func(_ context.Context, n int) int {
-				most.Store(max(most.Load(), now.Add(1)))
+				running := now.Add(1)
+				for seen := most.Load(); running > seen && !most.CompareAndSwap(seen, running); seen = most.Load() {
+				}
 				time.Sleep(time.Duration(n%3+1) * time.Second)
 				now.Add(-1)
 				return n

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -49,14 +50,16 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 	workers.Lock()
 	opened := sync.OnceFunc(workers.Unlock)
 	t.Cleanup(opened)
-	reconcile := func(ctx context.Context) {
+	reconcile := func(ctx context.Context) (pause time.Duration) {
 		t.Helper()
-		if _, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: key}); err != nil {
+		result, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: key})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if !d.Converting() {
 			t.Fatal("the bundle is not converted any more")
 		}
+		return result.RequeueAfter
 	}
 	for range 3 {
 		mark := r.mark(t)
@@ -69,6 +72,11 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 	}
 	if text := conditions.GetMessage(d.deployment(t), "Ready"); !strings.Contains(text, "revision "+first.Status.LastAppliedRevision+" stays applied and is kept from drifting") {
 		t.Errorf("the status says %q", text)
+	}
+	interval := first.Spec.Interval.Duration
+	d.now = d.now.Add(interval / 10 * 9)
+	if pause := reconcile(t.Context()); pause <= 0 || pause > interval/5 {
+		t.Errorf("the next reconcile is due in %s, but the comparison a tenth of %s from now", pause, interval)
 	}
 	r.patch(t, aConfigMap(namespace, "m0"), `{"data":{"value":"edited"}}`)
 	r.eventually(t, t.Context(), "the edited object is put back", func(ctx context.Context) (bool, string) {

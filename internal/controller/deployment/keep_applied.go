@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -26,7 +27,8 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if !s.leavesApplied(err) {
 		return
 	}
-	if s.spared = errors.Is(err, render.ErrPending) && s.asCompared(); s.spared {
+	s.spared = errors.Is(err, render.ErrPending) && s.asCompared()
+	if s.spared {
 		return
 	}
 	last, found, readErr := snapshot.Read(r.Snapshots, string(s.Object.UID))
@@ -81,9 +83,17 @@ func (s *state) applying() bool {
 // asCompared tells that the last comparison found nothing to do, that it is not yet due again, and that the watches, which cover all
 // objects, have reported no change since.
 func (s *state) asCompared() bool {
-	found := s.resolved.Found
-	note := s.note
-	return found.Watched && len(found.Drifted)+len(found.Changed) == 0 && len(s.Object.Spec.HealthChecks) == 0 &&
-		note.Known && note.Planned.Steady && len(note.Health.Unhealthy)+len(note.Planned.Conflicts) == 0 && s.Now.Sub(note.Checked) < effective.Interval(&s.Object.Spec) &&
-		(note.Renew.IsZero() || s.Now.Before(note.Renew))
+	found, note := s.resolved.Found, s.note
+	unchanged := found.Watched && len(found.Drifted) == 0 && len(found.Changed) == 0 && len(s.Object.Spec.HealthChecks) == 0
+	complete := note.Known && note.Planned.Steady && len(note.Health.Unhealthy) == 0 && len(note.Planned.Conflicts) == 0
+	return unchanged && complete && s.untilCompared() > 0
+}
+
+// untilCompared is the time until the applied revision has to be compared again; zero or less when that is due.
+func (s *state) untilCompared() time.Duration {
+	at := s.note.Checked.Add(effective.Interval(&s.Object.Spec))
+	if renew := s.note.Renew; !renew.IsZero() && renew.Before(at) {
+		at = renew
+	}
+	return at.Sub(s.Now)
 }

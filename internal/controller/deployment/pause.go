@@ -27,7 +27,11 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 			return kubeconfigPause
 		}
 		if f := failure.Of(err); f.Stalled || f.Woken {
-			return pipeline.IntervalPause(effective.Interval(spec))
+			pause := pipeline.IntervalPause(effective.Interval(spec))
+			if s.spared {
+				return min(pause, max(time.Second/10, s.untilCompared()))
+			}
+			return pause
 		}
 		if f := failure.Of(err); f.After > 0 {
 			return f.After

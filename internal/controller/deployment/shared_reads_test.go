@@ -26,7 +26,7 @@ func TestInstallsShareReads(t *testing.T) {
 		}
 		said = text
 	}
-	t.Errorf("%s, want fewer than half as many reads as objects, and some of them LISTs", said)
+	t.Errorf("%s, want at most half as many reads as objects, and some of them LISTs", said)
 }
 
 func (r *rig) installsShareReads(t *testing.T) (bool, string) {

@@ -15,7 +15,7 @@ const (
 	// filesAhead is how many files are parsed while the objects of another one are built: a worker process has two processors.
 	filesAhead = 2
 	// largestAhead is the size in bytes of the largest file that is parsed ahead: the nodes of all its documents are in memory at once,
-	// and need at most a hundred times as much as the text.
+	// and need up to 170 times as much as the text, as those of {a,a,a} do: 22 MiB for each file.
 	largestAhead = 128 << 10
 )
 
@@ -75,6 +75,7 @@ func (r *Reader) ReadAll(names []string) []Manifest {
 		if r.accepts(ahead[0]) {
 			out = append(out, r.objectsOf(ahead[0])...)
 		}
+		ahead[0] = file{} // so that its nodes can be collected
 		ahead = ahead[1:]
 	}
 }

@@ -8,28 +8,29 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Lean returns a deployment before and after a change without what a merge patch from one to the other does not contain: the
-// compressed inventory. See pipeline.StatusWriter.
+// Lean replaces the compressed inventory of two states of a deployment by short placeholders where a merge patch does not need it. The
+// patch between the results is the patch between the originals, but costs less to compute. See pipeline.StatusWriter.
 func Lean(before, object client.Object) (leanBefore, leanObject client.Object) {
-	was, isDeployment := before.(*v1alpha1.BundleDeployment)
-	is, alsoDeployment := object.(*v1alpha1.BundleDeployment)
-	if !isDeployment || !alsoDeployment || was.Status.Inventory == nil || is.Status.Inventory == nil ||
-		was.Status.Inventory.Compressed == "" || is.Status.Inventory.Compressed == "" {
+	earlier, isDeployment := before.(*v1alpha1.BundleDeployment)
+	later, alsoDeployment := object.(*v1alpha1.BundleDeployment)
+	if !isDeployment || !alsoDeployment || earlier.Status.Inventory == nil || later.Status.Inventory == nil ||
+		earlier.Status.Inventory.Compressed == "" || later.Status.Inventory.Compressed == "" {
 		return before, object
 	}
 	const same, other = "same", "other"
-	lean := *was
-	lean.Status.Inventory = with(was.Status.Inventory, other)
-	if was.Status.Inventory.Compressed != is.Status.Inventory.Compressed {
+	lean := *earlier
+	lean.Status.Inventory = withCompressed(earlier.Status.Inventory, other)
+	if earlier.Status.Inventory.Compressed != later.Status.Inventory.Compressed {
 		return &lean, object
 	}
-	leanAfter := *is
-	lean.Status.Inventory, leanAfter.Status.Inventory = with(was.Status.Inventory, same), with(is.Status.Inventory, same)
+	leanAfter := *later
+	lean.Status.Inventory = withCompressed(earlier.Status.Inventory, same)
+	leanAfter.Status.Inventory = withCompressed(later.Status.Inventory, same)
 	return &lean, &leanAfter
 }
 
-// with is an inventory with other compressed entries.
-func with(of *v1alpha1.Inventory, compressed string) *v1alpha1.Inventory {
+// withCompressed is an inventory with other compressed entries.
+func withCompressed(of *v1alpha1.Inventory, compressed string) *v1alpha1.Inventory {
 	changed := *of
 	changed.Compressed = compressed
 	return &changed

@@ -51,7 +51,7 @@ func (l Limit) CheckPlanned(previous, planned Inventory, removed map[ID]bool) er
 	if !slices.ContainsFunc(planned.Entries, written) || planned.surelyFits(l.planned()) {
 		return nil // it was stored before at its full size, or is small
 	}
-	worst := planned.each(func(e Entry) Entry {
+	worst := planned.changedBy(func(e Entry) Entry {
 		if removed[e.ID] {
 			return e
 		}
@@ -60,7 +60,7 @@ func (l Limit) CheckPlanned(previous, planned Inventory, removed map[ID]bool) er
 	if _, _, err := l.planned().compressReduced(worst, nil); err != nil || slices.ContainsFunc(previous.Entries, isLeaving) {
 		return err
 	}
-	_, _, err := l.planned().compress(planned.each(func(e Entry) Entry {
+	_, _, err := l.planned().compress(planned.changedBy(func(e Entry) Entry {
 		if e.Confirmed() || removed[e.ID] || e.Mark == RunOnce {
 			e.Mark = ""
 			return e.worst()
@@ -79,7 +79,8 @@ func (i Inventory) surelyFits(l Limit) bool {
 	return i.Len() <= MaxEntries && size <= l.bytes()
 }
 
-func (i Inventory) each(change func(Entry) Entry) []Entry {
+// changedBy returns the entries as change makes them.
+func (i Inventory) changedBy(change func(Entry) Entry) []Entry {
 	changed := make([]Entry, 0, i.Len())
 	for _, entry := range i.Entries {
 		changed = append(changed, change(entry))

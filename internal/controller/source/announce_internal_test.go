@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
@@ -49,48 +50,50 @@ func TestAnnounced(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object, s := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, &state{}
-			if tc.change != nil {
-				tc.change(object, s)
-			}
-			c, writes := statusWrites(t, object)
-			s.object, s.parts = object, []fetch.Part{{Resolved: fetch.Resolved{Reference: "v1"}}}
-			if tc.conflict {
-				s.object.ResourceVersion = "1"
-			}
-			r := &Reconciler{writer: pipeline.StatusWriter{Client: c, Manager: FieldManager}}
-			worked := false
-			outcome, err := r.announced(t.Context(), s, func(ctx context.Context) (pipeline.Outcome, error) {
-				worked = true
-				if tc.before != (len(writes) > 0) {
-					t.Errorf("%d writes before the work", len(writes))
+			synctest.Test(t, func(t *testing.T) {
+				object, s := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}, &state{}
+				if tc.change != nil {
+					tc.change(object, s)
 				}
-				if tc.long && tc.conflict {
-					<-ctx.Done()
-					return pipeline.Stop, ctx.Err()
+				c, writes := statusWrites(t, object)
+				s.object, s.parts = object, []fetch.Part{{Resolved: fetch.Resolved{Reference: "v1"}}}
+				if tc.conflict {
+					s.object.ResourceVersion = "1"
 				}
-				if tc.long {
-					writes <- <-writes // waits for it
+				r := &Reconciler{writer: pipeline.StatusWriter{Client: c, Manager: FieldManager}}
+				worked := false
+				outcome, err := r.announced(t.Context(), s, func(ctx context.Context) (pipeline.Outcome, error) {
+					worked = true
+					if tc.before != (len(writes) > 0) {
+						t.Errorf("%d writes before the work", len(writes))
+					}
+					if tc.long && tc.conflict {
+						<-ctx.Done()
+						return pipeline.Stop, ctx.Err()
+					}
+					if tc.long {
+						writes <- <-writes // waits for it
+					}
+					return pipeline.Continue, errWork
+				})
+				if len(writes) != tc.writes || worked == (tc.before && tc.failed) {
+					t.Errorf("%d writes; worked: %v", len(writes), worked)
 				}
-				return pipeline.Continue, errWork
+				if tc.failed != pipeline.IsStale(err) || !tc.failed && (!errors.Is(err, errWork) || outcome != pipeline.Continue) {
+					t.Errorf("it ended with %v, %v", outcome, err)
+				}
+				var now v1alpha1.BundleSource
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), &now); err != nil {
+					t.Fatal(err)
+				}
+				announced := tc.writes > 0 && !tc.failed
+				if conditions.IsTrue(&now, meta.ReconcilingCondition) != announced || announced && s.object.ResourceVersion != now.ResourceVersion {
+					t.Errorf("the source is %+v, known is version %s", now, s.object.ResourceVersion)
+				}
+				if announced && (now.Status.Artifact != nil || conditions.GetMessage(&now, meta.ReconcilingCondition) != "fetching v1") {
+					t.Errorf("the status is %+v", now.Status)
+				}
 			})
-			if len(writes) != tc.writes || worked == (tc.before && tc.failed) {
-				t.Errorf("%d writes; worked: %v", len(writes), worked)
-			}
-			if tc.failed != pipeline.IsStale(err) || !tc.failed && (!errors.Is(err, errWork) || outcome != pipeline.Continue) {
-				t.Errorf("it ended with %v, %v", outcome, err)
-			}
-			var now v1alpha1.BundleSource
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), &now); err != nil {
-				t.Fatal(err)
-			}
-			announced := tc.writes > 0 && !tc.failed
-			if conditions.IsTrue(&now, meta.ReconcilingCondition) != announced || announced && s.object.ResourceVersion != now.ResourceVersion {
-				t.Errorf("the source is %+v, known is version %s", now, s.object.ResourceVersion)
-			}
-			if announced && (now.Status.Artifact != nil || conditions.GetMessage(&now, meta.ReconcilingCondition) != "fetching v1") {
-				t.Errorf("the status is %+v", now.Status)
-			}
 		})
 	}
 }

@@ -86,30 +86,31 @@ func (c *Collections) choose(key Key, asker string) (names *Names, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	of := c.of(key)
-	if of == nil {
-		of = &collection{}
+	shared := c.remembered(key)
+	if shared == nil {
+		shared = &collection{}
 	}
-	c.kept.Add(key, of, Pause)
-	others := of.asker != "" && of.asker != asker && now.Sub(of.asked) <= Age
-	of.asker, of.asked = asker, now
+	c.kept.Add(key, shared, Pause)
+	others := shared.asker != "" && shared.asker != asker && now.Sub(shared.asked) <= Age
+	shared.asker = asker
+	shared.asked = now
 	switch {
-	case now.Before(of.paused):
+	case now.Before(shared.paused):
 		return nil, false
-	case of.last != nil && now.Sub(of.last.sent) <= Age:
-		return of.last, false
+	case shared.last != nil && now.Sub(shared.last.sent) <= Age:
+		return shared.last, false
 	case !others:
 		return nil, false
 	}
-	of.last = &Names{sent: now, answered: make(chan struct{}), present: map[string]struct{}{}}
-	return of.last, true
+	shared.last = &Names{sent: now, answered: make(chan struct{}), present: map[string]struct{}{}}
+	return shared.last, true
 }
 
-// of returns what is remembered of a collection; nil: nothing.
-func (c *Collections) of(key Key) *collection {
+// remembered returns what is remembered of a collection; nil: nothing.
+func (c *Collections) remembered(key Key) *collection {
 	kept, _ := c.kept.Get(key)
-	of, _ := kept.(*collection)
-	return of
+	shared, _ := kept.(*collection)
+	return shared
 }
 
 // fill requests a list.
@@ -123,15 +124,15 @@ func (c *Collections) fill(ctx context.Context, key Key, names *Names, read Read
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := c.of(key)
-	if of == nil {
+	shared := c.remembered(key)
+	if shared == nil {
 		return
 	}
-	if of.last == names {
-		of.last = nil
+	if shared.last == names {
+		shared.last = nil
 	}
 	if ctx.Err() == nil {
-		of.paused = c.now().Add(Pause)
+		shared.paused = c.now().Add(Pause)
 	}
 }
 
@@ -139,8 +140,8 @@ func (c *Collections) fill(ctx context.Context, key Key, names *Names, read Read
 func (c *Collections) Created(key Key, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of := c.of(key); of != nil && of.last != nil {
-		of.last.add(name)
+	if shared := c.remembered(key); shared != nil && shared.last != nil {
+		shared.last.add(name)
 	}
 }
 

@@ -26,9 +26,10 @@ func (a *Names) Set(key types.NamespacedName, names map[string]bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name := range a.names[key] {
-		of := awaited{key.Namespace, name}
-		if delete(a.by[of], key); len(a.by[of]) == 0 {
-			delete(a.by, of)
+		wanted := awaited{key.Namespace, name}
+		delete(a.by[wanted], key)
+		if len(a.by[wanted]) == 0 {
+			delete(a.by, wanted)
 		}
 	}
 	if len(names) == 0 {
@@ -41,11 +42,11 @@ func (a *Names) Set(key types.NamespacedName, names map[string]bool) {
 	}
 	a.names[key] = names
 	for name := range names {
-		of := awaited{key.Namespace, name}
-		if a.by[of] == nil {
-			a.by[of] = map[types.NamespacedName]bool{}
+		wanted := awaited{key.Namespace, name}
+		if a.by[wanted] == nil {
+			a.by[wanted] = map[types.NamespacedName]bool{}
 		}
-		a.by[of][key] = true
+		a.by[wanted][key] = true
 	}
 }
 

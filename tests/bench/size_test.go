@@ -17,6 +17,7 @@ import (
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -162,6 +163,9 @@ func measureKinds(b *testing.B, r *rig, count int) {
 	for i := range count {
 		crds = append(crds, crd(i))
 	}
+	for _, o := range crds {
+		r.gone(b, o.DeepCopy()) // which an earlier measurement deleted
+	}
 	began := time.Now()
 	err := errors.Join(parallel.Each(b.Context(), 4, crds, func(ctx context.Context, o *apiextensionsv1.CustomResourceDefinition) error {
 		return r.admin.Create(ctx, o)
@@ -184,6 +188,18 @@ func measureKinds(b *testing.B, r *rig, count int) {
 		if err := r.admin.Delete(b.Context(), o); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// gone waits until an object does not exist any more.
+func (r *rig) gone(t testing.TB, o client.Object) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := r.admin.Get(ctx, client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		t.Fatalf("waiting until %s is gone: %v", o.GetName(), err)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // create applies an object on condition that it does not exist. It is not decided where the object has to be applied without the
 // condition: it is the owner's already, as after an answer that was lost; or it does not exist, and the server does not understand
 // the condition, or refuses the object. An object of another owner is a *RefusalError; one that may be adopted is left to the next
-// plan. So is one that exists whenever it is applied, and never when it is read.
+// plan. One that exists each time it is applied, and never when it is read, is an error that says so.
 func (w Writer) create(ctx context.Context, action plan.Action) (answer *tenant.Answer, decided bool, err error) {
 	for range Attempts {
 		var deleted bool

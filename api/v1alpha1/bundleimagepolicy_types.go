@@ -41,15 +41,15 @@ const AllTenants = "All"
 // +kubebuilder:validation:XValidation:rule="(has(self.mirrors) && self.mirrors.size() > 0) || !((has(self.tags) && self.tags) || (has(self.insecure) && self.insecure))",message="tags and insecure are about mirrors: add mirrors"
 // +kubebuilder:validation:XValidation:rule="!has(self.tenants) || has(self.secretRef) || has(self.certSecretRef)",message="tenants says who may use the login in secretRef or certSecretRef: add one, or remove tenants"
 type ImageRule struct {
-	// Prefix of the names of images: a host, with its port if that is not 443, and any number of
+	// Prefix of the names of images: a host, with its port if that is not 443 or 80, and any number of
 	// whole path components: quay.io/org is a prefix of quay.io/org/app and not of
 	// quay.io/organization/app. Names are compared in their full form: nginx is
 	// docker.io/library/nginx. The empty prefix is one of all images.
 	// +required
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[^/]*:(80|443)(/|$)')",message="must not have a default port, 80 or 443: write the host alone"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([^/]*[.][^/]*|localhost|[[][^/]*[]]):(80|443)(/|$)')",message="must not have a default port, 80 or 443: write the host alone"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(index[.]docker[.]io|registry-1[.]docker[.]io|registry[.]hub[.]docker[.]com)(/|$)')",message="is another name of Docker Hub: write docker.io"
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9-]+([.][a-z0-9-]+)*:[0-9]{1,5}|[[][0-9a-f:.]+[]](:[0-9]{1,5})?|[a-z0-9-]+([.][a-z0-9-]+)+:[0-9]{1,5})(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="must begin with the host of a registry in lower case, and may go on with whole path components, without a tag: quay.io, quay.io/org or docker.io/library/nginx"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9-]+([.][a-z0-9-]+)*:[1-9][0-9]{0,4}|[[][0-9a-f:.]+[]](:[1-9][0-9]{0,4})?|[a-z0-9-]+([.][a-z0-9-]+)+:[1-9][0-9]{0,4})(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="must begin with the host of a registry in lower case, and may go on with whole path components, without a tag: quay.io, quay.io/org or docker.io/library/nginx"
 	Prefix string `json:"prefix"`
 
 	// Mirrors are tried in order before the registry in the image's name. Each stands in the
@@ -62,7 +62,7 @@ type ImageRule struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=255
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9-]+([.][a-z0-9-]+)*:[0-9]{1,5}|[[][0-9a-f:.]+[]](:[0-9]{1,5})?|[a-z0-9-]+([.][a-z0-9-]+)+:[0-9]{1,5})(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="must begin with the host of a registry in lower case, and may go on with whole path components, without a tag: mirror.example.org:5000/quay"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9-]+([.][a-z0-9-]+)*:[1-9][0-9]{0,4}|[[][0-9a-f:.]+[]](:[1-9][0-9]{0,4})?|[a-z0-9-]+([.][a-z0-9-]+)+:[1-9][0-9]{0,4})(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="must begin with the host of a registry in lower case, and may go on with whole path components, without a tag: mirror.example.org:5000/quay"
 	Mirrors []string `json:"mirrors,omitempty"`
 
 	// Source says whether the registry in the image's name is contacted: Fallback, when no

@@ -5,9 +5,10 @@ package fetch
 import (
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/satchel-dev/satchel/internal/endpoint"
 )
 
 // maxURL bounds a URL from outside.
@@ -24,7 +25,7 @@ func ParseURL(text string) (*url.URL, error) {
 		return nil, Errorf(Refused, "the URL has credentials in it, which would be shown in statuses: remove them")
 	case parsed.Scheme != "https" && parsed.Scheme != "http":
 		return nil, Errorf(Refused, "the URL's scheme %s is not supported: use https", Quote(parsed.Scheme))
-	case parsed.Hostname() == "" || strings.HasPrefix(parsed.Host, "-") || !ValidPort(parsed):
+	case !ValidServer(parsed):
 		return nil, Errorf(Refused, "the URL has no valid host or port")
 	case credentialIn(parsed.RawQuery) != "":
 		return nil, Errorf(Refused, "the URL has a credential in its query (%s), where every reader of the source sees it: "+
@@ -54,10 +55,10 @@ func credentialIn(query string) string {
 	return ""
 }
 
-// ValidPort tells whether a URL has a port that exists, or none.
-func ValidPort(u *url.URL) bool {
-	number, err := strconv.ParseUint(u.Port(), 10, 16)
-	return u.Port() == "" || err == nil && number > 0
+// ValidServer tells whether a URL has a host that a server may have, and a port that exists or none.
+func ValidServer(u *url.URL) bool {
+	_, err := endpoint.OfURL(u)
+	return err == nil
 }
 
 func unacceptable(r rune) bool {

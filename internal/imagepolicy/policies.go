@@ -77,7 +77,7 @@ func (d *Decision) add(r Rule) {
 // closed tells whether the shared policies keep a place from being contacted: what has its name is denied, or comes from mirrors
 // only.
 func (p Policies) closed(place string) bool {
-	return slices.ContainsFunc(longest(p.Shared, spelled(place, ":443", ":80")), func(r Rule) bool { return r.Deny || r.Source == v1alpha1.ImageSourceNever })
+	return slices.ContainsFunc(longest(p.Shared, fullName(place)), func(r Rule) bool { return r.Deny || r.Source == v1alpha1.ImageSourceNever })
 }
 
 // DemandsSignature tells whether a rule demands a signature.

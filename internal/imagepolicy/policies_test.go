@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/imagepolicy"
 )
 
@@ -237,28 +236,4 @@ func loosened(shared imagepolicy.Policies, alone, both imagepolicy.Decision) str
 		}
 	}
 	return ""
-}
-
-// FuzzFullName: names of policies and of images agree, and the login of a rule stays below its prefix.
-func FuzzFullName(f *testing.F) {
-	f.Add("quay.io/org/app:v1", "quay.io/org", false)
-	f.Add("nginx", "docker.io/library", true)
-	f.Add("QUAY.io.:443/a/b", "quay.io", false)
-	f.Fuzz(func(t *testing.T, ref, prefix string, insecure bool) {
-		name, err := image.FullName(ref, insecure)
-		if err != nil {
-			return
-		}
-		if strings.ToLower(name) != name || strings.HasSuffix(name, "/") {
-			t.Errorf("%q is %q", ref, name)
-		}
-		denied := of(rules{{Prefix: prefix, Deny: true}}, nil).Decide(name).Denied != nil
-		whole := of(rules{{Prefix: name, Deny: true}}, nil).Decide(name).Denied != nil
-		if !whole {
-			t.Errorf("%q is not below its own full name %q", ref, name)
-		}
-		if denied && prefix != "" && !strings.HasPrefix(name+"/", imagepolicy.FullPrefix(prefix)+"/") {
-			t.Errorf("%q is below %q", name, prefix)
-		}
-	})
 }

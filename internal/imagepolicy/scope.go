@@ -2,27 +2,38 @@
 
 package imagepolicy
 
-import "strings"
+import (
+	"strings"
 
-// dockerHub is the host of Docker Hub in full names.
-const dockerHub = "docker.io"
+	"github.com/satchel-dev/satchel/internal/endpoint"
+)
 
-// hubNames are other names of Docker Hub's registry.
-var hubNames = map[string]bool{"index.docker.io": true, "registry-1.docker.io": true, "registry.hub.docker.com": true}
-
-// FullPrefix returns a prefix, or the place of a mirror, in the spelling of full names.
-func FullPrefix(prefix string) string { return spelled(prefix, ":443") }
-
-// spelled returns a place in the spelling of full names, without these ports.
-func spelled(place string, ports ...string) string {
-	host, path, found := strings.Cut(place, "/")
-	for _, port := range ports {
-		host = strings.TrimSuffix(host, port)
+// FullPrefix returns a prefix in the form of full names.
+func FullPrefix(prefix string) string {
+	server, path, err := split(prefix)
+	if err != nil {
+		return prefix // the CRD refuses it, and no image has such a name
 	}
-	if hubNames[host] {
-		host = dockerHub
+	return joined(server.Registry(), path)
+}
+
+// fullName returns the place of a mirror for an image in the form of full names.
+func fullName(place string) string {
+	server, path, err := split(place)
+	if err != nil {
+		return place
 	}
-	if !found {
+	return joined(server.Registry(), server.Repository(path))
+}
+
+func split(place string) (endpoint.Server, string, error) {
+	host, path, _ := strings.Cut(place, "/")
+	server, err := endpoint.Parse(host)
+	return server, path, err
+}
+
+func joined(host, path string) string {
+	if path == "" {
 		return host
 	}
 	return host + "/" + path
@@ -31,7 +42,7 @@ func spelled(place string, ports ...string) string {
 // Permits tells whether the login of a rule may be sent to a repository of a registry, a host with its port: only below the
 // prefix and the mirrors of the rule. Without a repository it is about the host alone.
 func (r Rule) Permits(host, repository string) bool {
-	asked := FullPrefix(strings.TrimSuffix(host+"/"+repository, "/"))
+	asked := FullPrefix(joined(host, repository))
 	for _, scope := range append([]string{r.Prefix}, r.ImageRule.Mirrors...) {
 		scope = FullPrefix(scope)
 		if repository == "" {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/endpoint"
+	"github.com/satchel-dev/satchel/internal/imagepolicy"
 )
 
 // Limits of a BundleImagePolicy.
@@ -20,8 +22,8 @@ const (
 )
 
 // placePattern is that of prefixes and mirrors in the CRD of BundleImagePolicy.
-var placePattern = regexp.MustCompile(`^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9-]+([.][a-z0-9-]+)*:[0-9]{1,5}|[[][0-9a-f:.]+[]](:[0-9]{1,5})?|` +
-	`[a-z0-9-]+([.][a-z0-9-]+)+:[0-9]{1,5})(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$`)
+var placePattern = regexp.MustCompile(`^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9-]+([.][a-z0-9-]+)*:[1-9][0-9]{0,4}|[[][0-9a-f:.]+[]](:[1-9][0-9]{0,4})?|` +
+	`[a-z0-9-]+([.][a-z0-9-]+)+:[1-9][0-9]{0,4})(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$`)
 
 // migrateDigestMirrors makes a BundleImagePolicy of an ImageDigestMirrorSet of OpenShift.
 func migrateDigestMirrors(_ *input, r *reading) { r.mirrors("imageDigestMirrors", false) }
@@ -84,20 +86,14 @@ func (r *reading) mirrorRule(entry fields) v1alpha1.ImageRule {
 
 // place returns a prefix or a mirror in the spelling of a BundleImagePolicy.
 func (r *reading) place(field, written string) string {
-	host, path, found := strings.Cut(strings.ToLower(written), "/")
-	host = strings.TrimSuffix(host, ":443")
-	switch host {
-	case "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com":
-		host = "docker.io"
-	}
-	place := host
-	if found {
-		place += "/" + path
-	}
+	lower := strings.ToLower(written)
+	place := imagepolicy.FullPrefix(lower)
+	host, _, _ := strings.Cut(lower, "/")
+	server, err := endpoint.Parse(host)
 	switch {
 	case strings.HasPrefix(place, "*."):
 		r.refuse(ruleSource, field+" is "+quoted(written)+": a BundleImagePolicy has no wildcards", "write an entry for each host")
-	case len(place) > 255 || !placePattern.MatchString(place) || strings.HasSuffix(host, ":80"):
+	case len(place) > 255 || !placePattern.MatchString(place) || err != nil || server.Port == endpoint.HTTP:
 		r.refuse(ruleValue, field+" is "+quoted(written)+", not the host of a registry with path components, without a tag", "correct it")
 	}
 	return place

@@ -61,7 +61,7 @@ func (a *Adapters) secretsOf(r imagepolicy.Rule) *credentials.Secrets {
 }
 
 func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource) (fetch.Fetcher, error) {
-	host, err := image.Host(spec.Ref)
+	host, err := image.Host(spec.Ref, spec.Insecure)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (a *Adapters) mirrors(ctx context.Context, decision imagepolicy.Decision, k
 			if slices.ContainsFunc(all, func(m image.Mirror) bool { return m.Repository == place }) {
 				continue
 			}
-			host, err := image.Host(place)
+			host, err := image.Host(place, rule.Insecure)
 			if err != nil {
 				return nil, fetch.Describe(err, "mirror of BundleImagePolicy %s/%s", rule.Namespace, rule.Policy)
 			}

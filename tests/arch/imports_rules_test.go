@@ -19,6 +19,7 @@ var (
 	pure = []string{
 		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...", "./internal/apply/crds/...",
 		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...", "./internal/resolver/...", "./internal/catalog/...", "./internal/rollout/...",
+		"./internal/endpoint/...", "./internal/imagepolicy/...",
 	}
 	kubernetesClients = []string{
 		"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/...", "k8s.io/cli-runtime/...",
@@ -163,7 +164,7 @@ var importRules = []importRule{{
 		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
 		"./internal/...", "./tests/...",
 	}, kubernetesClients...),
-	but: append([]string{"./internal/convert/...", "./internal/pattern/...", "./internal/plural/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog/...", "./internal/resolver", "./internal/rollout/...", "./internal/spec/effective"),
+	but: append([]string{"./internal/convert/...", "./internal/pattern/...", "./internal/plural/...", "./internal/endpoint/...", "./internal/imagepolicy/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog/...", "./internal/resolver", "./internal/rollout/...", "./internal/spec/effective"),
 }, {
 	name:   "decisions about rollouts import only the API",
 	why:    "the controller records what they say before it acts, and the CLI previews it: equal facts have to give equal decisions",

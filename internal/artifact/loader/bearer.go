@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/endpoint"
 )
 
 // BearerFromFile returns a transport that adds the token in a file to requests with the scheme, host and port of one of the
@@ -26,7 +27,11 @@ func BearerFromFile(base http.RoundTripper, file string, serverURLs []string) (h
 		if err != nil {
 			return nil, fmt.Errorf("artifact server: %w", err)
 		}
-		b.servers[origin(parsed)] = true
+		at := origin(parsed)
+		if at == "" {
+			return nil, fmt.Errorf("artifact server %s: its host or port is not valid", parsed.Redacted())
+		}
+		b.servers[at] = true
 	}
 	if _, err := b.token(); err != nil {
 		return nil, err
@@ -72,11 +77,11 @@ func (b *bearer) token() (string, error) {
 	return token, nil
 }
 
-// origin is scheme, host and port of a URL.
+// origin is scheme, host and port of a URL; "" if it has no valid host.
 func origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	server, err := endpoint.OfURL(u)
+	if err != nil {
+		return ""
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+	return u.Scheme + "://" + server.String()
 }

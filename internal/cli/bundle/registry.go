@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
@@ -49,11 +49,12 @@ func Registry(a *kit.App, ref name.Reference, insecure bool) publish.Registry {
 
 // IsLoopback tells whether a host of a reference is this machine.
 func IsLoopback(host string) bool {
-	if bare, _, err := net.SplitHostPort(host); err == nil {
-		host = bare
+	server, err := endpoint.Parse(host)
+	if err != nil {
+		return false
 	}
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return host == "localhost" || err == nil && address.IsLoopback()
+	address, err := netip.ParseAddr(server.Host)
+	return server.Host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // ImageReference reads the reference of an image.
@@ -102,9 +103,15 @@ func login(ctx context.Context, repository name.Repository) (registryauth.Keycha
 	if config.IdentityToken != "" {
 		known = fetch.Login{Username: registryauth.IdentityToken, Password: config.IdentityToken}
 	}
-	host := repository.RegistryStr()
+	own, err := endpoint.Parse(repository.RegistryStr())
+	if err != nil {
+		return nil, fmt.Errorf("reading the login for %s: %w", repository.RegistryStr(), err)
+	}
 	return registryauth.KeychainFunc(func(_ context.Context, asked, _ string) (fetch.Login, bool, error) {
-		return known, asked == host && !known.Empty(), nil
+		at, err := endpoint.Parse(asked)
+		at = at.On("https")
+		same := own.Matches(at) || own.IsDockerHub() && at.IsDockerHub()
+		return known, err == nil && same && !known.Empty(), nil
 	}), nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/protocol"
 )
@@ -95,7 +96,7 @@ func (w *web) Ask(ctx context.Context, content []byte, newer bool) (io.ReadClose
 // send sends a request, with the login when it goes to the configured server. What is no success is an error.
 func (w *web) send(client *http.Client, request *http.Request) (*http.Response, error) {
 	request.Header.Set("User-Agent", protocol.Agent)
-	if request.URL.Scheme == w.home.Scheme && request.URL.Host == w.home.Host {
+	if endpoint.SameOrigin(request.URL, w.home) {
 		w.login.Authorize(request)
 	}
 	response, err := client.Do(request)

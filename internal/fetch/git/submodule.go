@@ -3,7 +3,6 @@
 package git
 
 import (
-	"net"
 	"net/url"
 	"path"
 	"slices"
@@ -12,10 +11,10 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/modulesfile"
 	"github.com/satchel-dev/satchel/internal/fetch/git/pack"
-	"github.com/satchel-dev/satchel/internal/fetch/git/sshremote"
 )
 
 const (
@@ -106,7 +105,7 @@ func resolveModule(parent *url.URL, text string) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if target.Scheme != parent.Scheme || !strings.EqualFold(hostAndPort(target), hostAndPort(parent)) || target.User.Username() != parent.User.Username() {
+	if !endpoint.SameOrigin(target, parent) || target.User.Username() != parent.User.Username() {
 		return nil, fetch.Errorf(fetch.Refused, "%s is on another server than the repository, which is refused: "+
 			"scheme, user, host and port must be the same", fetch.DisplayURL(target))
 	}
@@ -150,15 +149,4 @@ func plainPath(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) || r == '\\' || r == '?' || r == '#' }) &&
 		!slices.ContainsFunc(parts, func(part string) bool { return part == "" || part == "." || part == ".." })
-}
-
-// defaultPorts are those of the schemes.
-var defaultPorts = map[string]string{"https": "443", "http": "80", sshScheme: sshremote.DefaultSSHPort}
-
-func hostAndPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = defaultPorts[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -51,7 +51,7 @@ func parseSSH(text string) (*url.URL, error) {
 		return nil, fetch.Errorf(fetch.Refused, "the URL is malformed, or has more than %d bytes", maxURL)
 	case hasPassword(parsed):
 		return nil, fetch.Errorf(fetch.Refused, "the URL has a password in it, which would be shown in statuses: remove it")
-	case !hostName.MatchString(parsed.Hostname()) || !fetch.ValidPort(parsed):
+	case !hostName.MatchString(parsed.Hostname()) || !fetch.ValidServer(parsed):
 		return nil, fetch.Errorf(fetch.Refused, "the URL has no valid host or port")
 	case parsed.User != nil && !userName.MatchString(parsed.User.Username()):
 		return nil, fetch.Errorf(fetch.Refused, "the URL's user name is not one that SSH servers use")

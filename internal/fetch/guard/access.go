@@ -5,10 +5,9 @@ package guard
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 // Access is what one source brings along to reach its servers. The zero value brings nothing.
@@ -45,13 +44,13 @@ func (a Access) tls(own bool) *tls.Config {
 
 // transports chooses the transport by the server of a request.
 type transports struct {
-	server   string // "" for none
+	server   endpoint.Server // the zero value for none
 	own, any http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t transports) RoundTrip(request *http.Request) (*http.Response, error) {
-	if t.server != "" && request.URL.Scheme == "https" && hostPort(request.URL.Host) == t.server {
+	if t.server.Host != "" && request.URL.Scheme == "https" && isServer(request.URL, t.server) {
 		return t.own.RoundTrip(request)
 	}
 	return t.any.RoundTrip(request)
@@ -66,10 +65,8 @@ func (t transports) CloseIdleConnections() {
 	}
 }
 
-// hostPort is a host of an https URL with its port, to be compared.
-func hostPort(host string) string {
-	if _, port, err := net.SplitHostPort(host); err != nil || port == "" {
-		host = net.JoinHostPort(strings.Trim(strings.TrimSuffix(host, ":"), "[]"), "443")
-	}
-	return strings.ToLower(host)
+// isServer tells whether a URL leads to a server.
+func isServer(u *url.URL, server endpoint.Server) bool {
+	at, err := endpoint.OfURL(u)
+	return err == nil && at == server
 }

@@ -81,17 +81,6 @@ func TestM12ClientCertificateIsForOneServer(t *testing.T) {
 	}
 }
 
-func TestHostPort(t *testing.T) {
-	for host, want := range map[string]string{
-		"Example.org": "example.org:443", "example.org:443": "example.org:443", "example.org:8443": "example.org:8443",
-		"[::1]": "[::1]:443", "[::1]:5000": "[::1]:5000", "example.org:": "example.org:443",
-	} {
-		if got := hostPort(host); got != want {
-			t.Errorf("%s: got %s, want %s", host, got, want)
-		}
-	}
-}
-
 // proxy forwards what CONNECT asks for, and plain requests, and counts both.
 func proxy(t *testing.T) (*httptest.Server, *atomic.Int32, *atomic.Value) {
 	t.Helper()

@@ -129,7 +129,8 @@ func embedded(address netip.Addr) []netip.Addr {
 	return found
 }
 
-// Insecure tells whether a host, "name" or "name:port", may be spoken to over plain HTTP.
+// Insecure tells whether a host, "name" or "name:port", may be spoken to over plain HTTP. It has to be written as it is listed, but
+// for letter case: the URL is dialled as it is written, and what is not recognized is refused.
 func (p AddressPolicy) Insecure(host string) bool {
 	name := host
 	if only, _, err := net.SplitHostPort(host); err == nil {

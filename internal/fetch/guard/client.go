@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -48,7 +49,9 @@ func (p AddressPolicy) HTTPClient(l fetch.Limits) *http.Client { return p.Client
 func (p AddressPolicy) Client(l fetch.Limits, a Access) *http.Client {
 	to := transports{any: p.transport(a, false)}
 	if a.Certificate != nil {
-		to.server, to.own = hostPort(a.Server), p.transport(a, true)
+		if server, err := endpoint.Parse(a.Server); err == nil { // a server that cannot be reached gets no certificate
+			to.server, to.own = server.On("https"), p.transport(a, true)
+		}
 	}
 	return &http.Client{
 		Transport: &guard{policy: p, limits: l, proxied: a.Proxy != nil, idle: idleTimeout, period: pacePeriod, now: time.Now, next: to},
@@ -137,7 +140,7 @@ func (g *guard) checked(request *http.Request) (*http.Request, error) {
 	if err := errors.Join(g.checkScheme(request), g.checkHost(request)); err != nil {
 		return nil, err
 	}
-	if hops == 0 || sameServer(request, first) {
+	if hops == 0 || endpoint.SameOrigin(request.URL, first.URL) {
 		return request, nil
 	}
 	stripped := request.Clone(request.Context())
@@ -201,10 +204,6 @@ func (p AddressPolicy) checkTarget(ctx context.Context, target netip.AddrPort) e
 		return err
 	}
 	return p.Protected.checkAddress(ctx, target)
-}
-
-func sameServer(a, b *http.Request) bool {
-	return a.URL.Scheme == b.URL.Scheme && a.URL.Host == b.URL.Host
 }
 
 // guardedBody ends a body that stands still or crawls, and gives its failures reasons. Only the time in which Read waits

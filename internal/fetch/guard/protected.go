@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/idna"
-
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -170,11 +169,11 @@ func serviceOf(host string) (string, bool) {
 	return labels[0] + "." + labels[1], true
 }
 
-// canonicalHost is the form in which a name is looked up: in lower case, without the dot at its end, and in ASCII, because
-// Unicode has several forms of its letters and dots.
+// canonicalHost is the form in which hosts are compared. What has none, such as a number in an unusual form, is only put in lower
+// case.
 func canonicalHost(host string) string {
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
-		host = ascii
+	if canonical, err := endpoint.Host(host); err == nil {
+		return canonical
 	}
 	return strings.TrimRight(strings.ToLower(host), ".")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	archive "github.com/satchel-dev/satchel/internal/fetch/http"
 	"github.com/satchel-dev/satchel/internal/fetch/versions"
@@ -187,7 +188,7 @@ func (f *Fetcher) archive(of *entry, digest string) (*archive.Fetcher, error) {
 		return nil, err
 	}
 	o := archive.Options{URL: at.String(), Digest: digest, Client: f.options.Client, Limits: f.options.Limits}
-	if f.options.PassCredentials || at.Scheme == f.repository.Scheme && at.Host == f.repository.Host {
+	if f.options.PassCredentials || endpoint.SameOrigin(at, f.repository) {
 		o.Login = f.options.Login
 	}
 	return archive.New(o)

@@ -18,6 +18,7 @@ import (
 
 	digests "github.com/opencontainers/go-digest"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -296,7 +297,7 @@ func (f *Fetcher) request(ctx context.Context, method string, target *url.URL) (
 	}
 	request.Header.Set("Accept-Encoding", "identity")
 	request.Header.Set("User-Agent", "satchel")
-	if target.Scheme == f.url.Scheme && target.Host == f.url.Host {
+	if endpoint.SameOrigin(target, f.url) {
 		f.login.Authorize(request)
 	}
 	response, err := f.client.Do(request)

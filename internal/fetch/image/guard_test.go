@@ -177,8 +177,8 @@ func TestT15InsecureOnlyForListedHosts(t *testing.T) {
 	}.HTTPClient(fetch.DefaultLimits())
 	t.Cleanup(client.CloseIdleConnections)
 	for _, host := range []string{
-		"127.0.0.1:" + port, "localhost:" + port, "LOCALHOST:" + port, "localhost.:" + port, "registry.localhost:" + port, "other.localhost.:" + port,
-		"[::ffff:127.0.0.1]:" + port, "[::ffff:127.0.0.2]:" + port, "[::ffff:7f00:2]:" + port, "127.0.0.2.:" + port, "2130706434:" + port, "127.0.0.02:" + port,
+		"127.0.0.1:" + port, "localhost:" + port, "LOCALHOST:" + port, "localhost.:" + port, "registry.localhost:" + port, "another.localhost.:" + port,
+		"[::ffff:127.0.0.1]:" + port, "[::ffff:127.0.0.3]:" + port, "[::ffff:7f00:1]:" + port, "127.0.0.1.:" + port, "2130706434:" + port, "127.0.0.02:" + port,
 	} {
 		for _, o := range []Options{{Ref: host + "/b:v1"}, {Ref: host + "/b", SemVer: "*"}} {
 			o.Insecure, o.Client, o.Limits = true, client, fetch.DefaultLimits()

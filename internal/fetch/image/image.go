@@ -95,7 +95,7 @@ func New(o Options) (*Fetcher, error) {
 // parse reads what is wanted of which repository.
 func (f *Fetcher) parse(o Options) (name.Repository, error) {
 	if o.SemVer == "" {
-		ref, err := parseReference(o.Ref)
+		ref, err := parseReference(o.Ref, o.Insecure)
 		if err != nil {
 			return name.Repository{}, err
 		}
@@ -103,7 +103,7 @@ func (f *Fetcher) parse(o Options) (name.Repository, error) {
 		_, f.pinned = ref.(name.Digest)
 		return ref.Context(), nil
 	}
-	repository, err := parseRepository(o.Ref)
+	repository, err := parseRepository(o.Ref, o.Insecure)
 	if err != nil {
 		return repository, err
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -64,7 +65,7 @@ func (r *registry) next(header http.Header) (string, error) {
 	if err != nil {
 		return "", fetch.Errorf(fetch.InvalidContent, "the registry's link to the next page is malformed")
 	}
-	if link.Host != "" && !strings.EqualFold(link.Host, r.host()) {
+	if link.Host != "" && !endpoint.SameOrigin(&url.URL{Scheme: r.scheme(), Host: link.Host}, &url.URL{Scheme: r.scheme(), Host: r.host()}) {
 		return "", fetch.Errorf(fetch.Refused, "the registry's list goes on at another server, %s, which is refused",
 			fetch.Quote(link.Host))
 	}

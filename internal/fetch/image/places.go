@@ -25,7 +25,7 @@ type place struct {
 func newPlaces(named name.Repository, o Options) ([]place, error) {
 	var places []place
 	for _, m := range o.Mirrors {
-		repository, err := parseRepository(m.Repository)
+		repository, err := parseRepository(m.Repository, m.Insecure)
 		if err != nil {
 			return nil, fetch.Describe(err, "mirror of %s", fetch.Quote(o.Ref))
 		}

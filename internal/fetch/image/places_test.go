@@ -220,7 +220,8 @@ func TestC60JudgeAll(t *testing.T) {
 	}
 }
 
-func TestFullName(t *testing.T) {
+// M39: the name by which policies decide.
+func TestM39FullName(t *testing.T) {
 	sum := "@sha256:" + strings.Repeat("e", 64)
 	tests := map[string]struct {
 		ref      string
@@ -236,9 +237,22 @@ func TestFullName(t *testing.T) {
 		"dot and port":     {"quay.io.:5000/org/app", false, "quay.io:5000/org/app"},
 		"default port":     {"quay.io:443/org/app", false, "quay.io/org/app"},
 		"all of them":      {"Quay.IO.:443/org/app", false, "quay.io/org/app"},
-		"another port":     {"quay.io:80/org/app", false, "quay.io:80/org/app"},
+		"TLS at 80":        {"quay.io:80/org/app", false, "quay.io/org/app"},
 		"plain":            {"quay.io:80/org/app", true, "quay.io/org/app"},
-		"plain at 443":     {"quay.io:443/org/app", true, "quay.io:443/org/app"},
+		"plain, no port":   {"quay.io/org/app", true, "quay.io/org/app"},
+		"plain at 443":     {"quay.io:443/org/app", true, "quay.io/org/app"},
+		"zeros":            {"quay.io:0443/org/app", false, "quay.io/org/app"},
+		"plain, zeros":     {"quay.io:00080/org/app", true, "quay.io/org/app"},
+		"other port":       {"quay.io:08443/org/app", false, "quay.io:8443/org/app"},
+		"IPv6":             {"[0:0:0:0:0:0:0:1]:8443/app", false, "[::1]:8443/app"},
+		"IPv6, default":    {"[0::1]:0443/app", false, "[::1]/app"},
+		"IPv4 in IPv6":     {"[::ffff:7f00:1]:8443/app", false, "127.0.0.1:8443/app"},
+		"IPv4 with a dot":  {"127.0.0.1.:8443/app", false, "127.0.0.1:8443/app"},
+		"hub, zeros":       {"docker.io:0443/library/nginx", false, "docker.io/library/nginx"},
+		"hub, short":       {"registry.hub.docker.com:443/nginx", false, "docker.io/library/nginx"},
+		"hub, plain":       {"Index.Docker.io.:80/nginx", true, "docker.io/library/nginx"},
+		"hub, other port":  {"docker.io:8443/org/nginx", false, "docker.io:8443/org/nginx"},
+		"label":            {"registry:443/app", false, "registry/app"},
 		"without TLS port": {"127.0.0.1:5000/app", true, "127.0.0.1:5000/app"},
 	}
 	for name, tc := range tests {
@@ -246,7 +260,15 @@ func TestFullName(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, tc.want)
 		}
 	}
-	if _, err := FullName("https://x", false); err == nil {
-		t.Error("no reference has a full name")
+	for _, malformed := range []string{"https://x", ".:443/a", ".:80/a", "..:443/a", "quay..io/a", "quay.io:0/a", "quay.io:65979/a", "127.1:8443/a",
+		"0x7f.1:8443/a", "127.0.0.01:8443/a", "2130706433:8443/a", "0.0.0.0:8443/a", "[::]:8443/a", "[::ffff:0:0]:8443/a", "[::1%25lo]:8443/a"} {
+		for _, insecure := range []bool{false, true} {
+			if got, err := FullName(malformed, insecure); fetch.ReasonOf(err) != fetch.Refused {
+				t.Errorf("%s has the full name %q, %v", malformed, got, err)
+			}
+			if _, err := New(Options{Ref: malformed, Insecure: insecure, Client: client()}); fetch.ReasonOf(err) != fetch.Refused {
+				t.Errorf("%s is fetched: %v", malformed, err)
+			}
+		}
 	}
 }

@@ -3,12 +3,13 @@
 package image
 
 import (
+	"errors"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -23,82 +24,109 @@ var (
 	tagText        = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 )
 
-// parseReference reads an image reference.
-func parseReference(text string) (name.Reference, error) {
+// parseReference reads an image reference. Its repository is on the server that is contacted, in the form of package endpoint.
+func parseReference(text string, insecure bool) (name.Reference, error) {
 	if len(text) > maxReference {
 		return nil, malformed(text)
 	}
 	ref, err := name.ParseReference(text, name.WeakValidation)
-	if err != nil || !wellFormed(ref.Context()) {
+	if err != nil {
+		return nil, malformed(text)
+	}
+	repository, err := canonical(ref.Context(), insecure)
+	if err != nil {
 		return nil, malformed(text)
 	}
 	if digest, ok := ref.(name.Digest); ok {
 		_, err := fetch.ParseDigest(digest.DigestStr())
-		return ref, fetch.Describe(err, "image %s", text)
+		return repository.Digest(digest.DigestStr()), fetch.Describe(err, "image %s", text)
 	}
 	if !tagText.MatchString(ref.Identifier()) {
 		return nil, malformed(text)
 	}
-	return ref, nil
+	return repository.Tag(ref.Identifier()), nil
 }
 
 // parseRepository reads an image reference that has neither tag nor digest.
-func parseRepository(text string) (name.Repository, error) {
+func parseRepository(text string, insecure bool) (name.Repository, error) {
 	if len(text) > maxReference {
 		return name.Repository{}, malformed(text)
 	}
 	repository, err := name.NewRepository(text, name.WeakValidation)
-	if err == nil && wellFormed(repository) {
-		return repository, nil
+	if err == nil {
+		if repository, err = canonical(repository, insecure); err == nil {
+			return repository, nil
+		}
 	}
-	if _, err := parseReference(text); err != nil {
+	if _, err := parseReference(text, insecure); err != nil {
 		return name.Repository{}, err
 	}
 	return name.Repository{}, fetch.Errorf(fetch.Refused,
 		"image %s: it has a tag or digest and semver besides: remove one of the two", text)
 }
 
-// Host returns the host of the registry that a reference names, with its port if it has one.
-func Host(text string) (string, error) {
-	ref, err := parseReference(text)
+// canonical returns a repository on the server that is contacted for it: policies decide by the parts of this name, and URLs
+// are built from it.
+func canonical(repository name.Repository, insecure bool) (name.Repository, error) {
+	path := repository.RepositoryStr()
+	if !HostText.MatchString(repository.RegistryStr()) || !RepositoryText.MatchString(path) {
+		return repository, errors.New("the host or the path is malformed")
+	}
+	server, err := serverOf(repository, insecure)
+	if err != nil {
+		return repository, err
+	}
+	path = server.Repository(path)
+	if server.IsDockerHub() {
+		server.Host = name.DefaultRegistry
+	}
+	shown := server
+	if strings.ContainsAny(server.Host, ".:") { // other names are taken for hosts only with a port
+		shown = server.Without(defaultPort(insecure))
+	}
+	registry, err := name.NewRegistry(shown.String(), name.WeakValidation)
+	return registry.Repo(path), err
+}
+
+// serverOf returns the server of a repository with its port.
+func serverOf(repository name.Repository, insecure bool) (endpoint.Server, error) {
+	server, err := endpoint.Parse(repository.RegistryStr())
+	if server.Port == 0 {
+		server.Port = defaultPort(insecure)
+	}
+	return server, err
+}
+
+// defaultPort is the port of the scheme by which a registry is contacted.
+func defaultPort(insecure bool) uint16 {
+	if insecure {
+		return endpoint.HTTP
+	}
+	return endpoint.HTTPS
+}
+
+// Host returns the server of the registry that a reference names, as it stands in the URLs that are contacted.
+func Host(text string, insecure bool) (string, error) {
+	ref, err := parseReference(text, insecure)
 	if err != nil {
 		return "", err
 	}
 	return ref.Context().RegistryStr(), nil
 }
 
-// hubHosts are the names of Docker Hub's registry.
-var hubHosts = []string{"docker.io", "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"}
-
-// FullName returns the full name of the repository of a reference, without tag and digest, in the one spelling that policies
-// compare: docker.io/library/nginx for nginx. Names of one registry that differ in letter case, in a dot at the end of the
-// host, or by the default port have the same full name; the default port of an insecure reference is 80.
+// FullName returns the full name of the repository of a reference, without tag and digest, by which policies decide:
+// docker.io/library/nginx for nginx. References that lead to the same address and port by their spelling have the same full name. The
+// ports 443 and 80 are left out.
 func FullName(text string, insecure bool) (string, error) {
-	ref, err := parseReference(text)
+	ref, err := parseReference(text, insecure)
 	if err != nil {
 		return "", err
 	}
-	host := strings.ToLower(ref.Context().RegistryStr())
-	port := ":443"
-	if insecure {
-		port = ":80"
+	server, err := serverOf(ref.Context(), insecure)
+	if err != nil {
+		return "", malformed(text)
 	}
-	host = strings.TrimRight(strings.TrimSuffix(host, port), ".")
-	if name, rest, found := strings.Cut(host, ":"); found && !strings.HasPrefix(host, "[") {
-		host = strings.TrimRight(name, ".") + ":" + rest
-	}
-	repository := ref.Context().RepositoryStr()
-	if slices.Contains(hubHosts, host) {
-		host = "docker.io"
-		if !strings.Contains(repository, "/") {
-			repository = "library/" + repository
-		}
-	}
-	return host + "/" + repository, nil
-}
-
-func wellFormed(repository name.Repository) bool {
-	return HostText.MatchString(repository.RegistryStr()) && RepositoryText.MatchString(repository.RepositoryStr())
+	return server.Registry() + "/" + ref.Context().RepositoryStr(), nil
 }
 
 func malformed(text string) error {

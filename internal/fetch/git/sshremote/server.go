@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/git/sshkey"
 )
@@ -37,12 +38,11 @@ type Server struct {
 
 // NewServer checks what SSH needs before anything is connected to.
 func NewServer(u *url.URL, o Options, dial Dial) (*Server, error) {
-	port := u.Port()
-	if port == "" {
-		port = DefaultSSHPort
+	server, err := endpoint.OfURL(u)
+	if err != nil {
+		return nil, fetch.Errorf(fetch.Refused, "the URL has no valid host or port: %w", err)
 	}
-	g := &Server{dial: dial, address: net.JoinHostPort(u.Hostname(), port), user: u.User.Username()}
-	var err error
+	g := &Server{dial: dial, address: server.String(), user: u.User.Username()}
 	if g.identity, err = parseIdentity(o.Identity, o.Passphrase); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
 	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
@@ -73,17 +72,21 @@ type dockerConfig []dockerEntry
 
 // dockerEntry is one login, and for what it is.
 type dockerEntry struct {
-	key    string // as written
-	host   string // in lower case; may have wildcards
-	folder string // of repositories; "" is all
+	key    string          // as written
+	server endpoint.Server // its host may have wildcards
+	folder string          // of repositories; "" is all
 	login  fetch.Login
 }
 
 // Login implements Keychain.
 func (c dockerConfig) Login(_ context.Context, host, repository string) (fetch.Login, bool, error) {
-	host = oneHub(host)
+	asked, err := endpoint.Parse(host)
+	if err != nil {
+		return fetch.Login{}, false, nil
+	}
+	asked = oneHub(asked.On("https"))
 	for _, entry := range c {
-		if !entry.matches(host, repository) {
+		if !entry.matches(asked, repository) {
 			continue
 		}
 		if entry.login.Empty() {
@@ -96,17 +99,15 @@ func (c dockerConfig) Login(_ context.Context, host, repository string) (fetch.L
 }
 
 // matches tells whether the entry is for a repository of a host.
-func (e dockerEntry) matches(host, repository string) bool {
+func (e dockerEntry) matches(asked endpoint.Server, repository string) bool {
 	if e.folder != "" && repository != e.folder && !strings.HasPrefix(repository, e.folder+"/") {
 		return false
 	}
 	if !e.wild() {
-		return host == e.host
+		return e.server.Matches(asked)
 	}
-	pattern, patternPort, _ := strings.Cut(e.host, ":")
-	target, port, _ := strings.Cut(host, ":")
-	wanted, labels := strings.Split(pattern, "."), strings.Split(target, ".")
-	if patternPort != port || len(wanted) != len(labels) {
+	wanted, labels := strings.Split(e.server.Host, "."), strings.Split(asked.Host, ".")
+	if port := (endpoint.Server{Host: asked.Host, Port: e.server.Port}); !port.Matches(asked) || len(wanted) != len(labels) {
 		return false
 	}
 	for i, label := range labels {
@@ -117,14 +118,14 @@ func (e dockerEntry) matches(host, repository string) bool {
 	return true
 }
 
-func (e dockerEntry) wild() bool { return strings.ContainsAny(e.host, "*?") }
+func (e dockerEntry) wild() bool { return strings.ContainsAny(e.server.Host, "*?") }
 
 func moreSpecific(a, b dockerEntry) int {
 	return cmp.Or(
 		cmp.Compare(strings.Count(b.folder, "/"), strings.Count(a.folder, "/")),
 		cmp.Compare(len(b.folder), len(a.folder)),
 		compareBool(a.wild(), b.wild()),
-		cmp.Compare(len(b.host), len(a.host)),
+		cmp.Compare(len(b.server.String()), len(a.server.String())),
 		cmp.Compare(a.key, b.key),
 	)
 }
@@ -148,7 +149,7 @@ func parseEntry(key string, raw json.RawMessage) (dockerEntry, error) {
 			"write the host only, and the login into the entry")
 	}
 	var ok bool
-	if entry.host, entry.folder, ok = parseServer(key); !ok {
+	if entry.server, entry.folder, ok = parseServer(key); !ok {
 		return entry, fetch.Errorf(fetch.Refused, "the entry %s of the Docker configuration names no registry: "+
 			"write host or host:port", fetch.Quote(key))
 	}
@@ -163,13 +164,13 @@ func parseEntry(key string, raw json.RawMessage) (dockerEntry, error) {
 
 // parseServer reads the name of an entry: a host, with a scheme or without, with a path or without. The paths v1 and v2
 // are those of the API and stand for the host.
-func parseServer(key string) (host, folder string, ok bool) {
+func parseServer(key string) (server endpoint.Server, folder string, ok bool) {
 	text := key
 	if !strings.HasPrefix(text, "https://") && !strings.HasPrefix(text, "http://") {
 		text = "https://" + text
 	}
 	scheme, rest, _ := strings.Cut(text, "://")
-	host, folder, _ = strings.Cut(rest, "/")
+	host, folder, _ := strings.Cut(rest, "/")
 	folder = strings.Trim(folder, "/")
 	for _, version := range []string{"v1", "v2"} {
 		if folder == version || strings.HasPrefix(folder, version+"/") {
@@ -180,19 +181,29 @@ func parseServer(key string) (host, folder string, ok bool) {
 	plain := strings.NewReplacer("*", "x", "?", "x").Replace(host)
 	parsed, err := url.Parse(scheme + "://" + plain)
 	if err != nil || !image.HostText.MatchString(plain) || parsed.Host != plain || folder != "" && !image.RepositoryText.MatchString(folder) {
-		return "", "", false
+		return endpoint.Server{}, "", false
 	}
-	return oneHub(host), folder, true
+	if server, err = endpoint.Parse(plain); err != nil {
+		return endpoint.Server{}, "", false
+	}
+	if plain != host {
+		server.Host = wildcards(host)
+	}
+	return oneHub(server), folder, true
 }
 
-// oneHub gives Docker Hub the name under which go-containerregistry knows it, and other hosts in lower case.
-func oneHub(host string) string {
-	host = strings.ToLower(host)
-	switch host {
-	case "docker.io", "registry-1.docker.io", "registry.hub.docker.com":
-		return name.DefaultRegistry
+// wildcards returns the host of an entry with wildcards, as they are compared label by label.
+func wildcards(host string) string {
+	host, _, _ = strings.Cut(host, ":")
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// oneHub gives Docker Hub one name and no port.
+func oneHub(server endpoint.Server) endpoint.Server {
+	if server.IsDockerHub() {
+		return endpoint.Server{Host: endpoint.DockerHub}
 	}
-	return host
+	return server
 }
 
 // parseLogin reads the content of an entry. Of what it holds the narrowest counts: a registry token, an identity token,

@@ -178,3 +178,37 @@ func FuzzDockerConfig(f *testing.F) {
 		}
 	})
 }
+
+// M39: entries are for a host and a port, whatever their spelling.
+func TestM39Logins(t *testing.T) {
+	tests := map[string]struct {
+		entry, asked string
+		want         bool
+	}{
+		"host":              {"quay.io", "quay.io", true},
+		"plain HTTP":        {"quay.io", "quay.io:80", true},
+		"port in the entry": {"quay.io:443", "quay.io", true},
+		"zeros":             {"https://quay.io:0443/v2/", "quay.io", true},
+		"other port":        {"quay.io:08443", "quay.io:8443", true},
+		"not the port":      {"quay.io", "quay.io:8443", false},
+		"not the plain one": {"quay.io:443", "quay.io:80", false},
+		"dot":               {"Quay.io.", "quay.io", true},
+		"IPv6":              {"[0:0:0:0:0:0:0:1]:8443", "[::1]:8443", true},
+		"hub":               {"docker.io:443", "index.docker.io", true},
+		"hub, plain":        {"https://index.docker.io/v1/", "registry-1.docker.io:80", true},
+		"not the hub":       {"docker.io", "docker.io:8443", false},
+		"wildcard":          {"*.Example.org:08443", "a.example.org:8443", true},
+		"wildcard, plain":   {"*.example.org", "a.example.org:80", true},
+		"wildcard, port":    {"*.example.org", "a.example.org:8443", false},
+	}
+	for name, tc := range tests {
+		logins, err := Parse([]byte(`{"auths":{"` + tc.entry + `":{"username":"u","password":"p"}}}`))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, found, err := logins.Login(t.Context(), tc.asked, "org/app"); found != tc.want || err != nil {
+			t.Errorf("%s: the entry %s for %s: %t, %v", name, tc.entry, tc.asked, found, err)
+		}
+	}
+}

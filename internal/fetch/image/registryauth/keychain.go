@@ -14,8 +14,8 @@ const IdentityToken = "<token>"
 
 // Keychain knows logins.
 type Keychain interface {
-	// Login returns the login for a repository of a registry, a host with its port as it stands in references, but
-	// index.docker.io for Docker Hub; false when there is none. Without a repository it is about a token server.
+	// Login returns the login for a repository of a registry, a host with its port unless that is 443, in the form of package
+	// endpoint, and index.docker.io for Docker Hub; false when there is none. Without a repository it is about a token server.
 	Login(ctx context.Context, host, repository string) (login fetch.Login, found bool, err error)
 }
 

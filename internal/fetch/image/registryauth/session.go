@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
 
@@ -83,7 +84,7 @@ func (s *Session) Authorization(ctx context.Context) (string, error) {
 	if begun || s.keychain == nil {
 		return value, nil
 	}
-	login, found, err := s.keychain.Login(ctx, s.registry.Host, s.repository.RepositoryStr())
+	login, found, err := s.keychain.Login(ctx, asked(&s.registry), s.repository.RepositoryStr())
 	if err != nil {
 		return "", err
 	}
@@ -98,6 +99,15 @@ func (s *Session) Authorization(ctx context.Context) (string, error) {
 		return value, nil
 	}
 	return s.introduce(ctx)
+}
+
+// asked is the server of a URL as keychains are asked for it.
+func asked(of *url.URL) string {
+	server, err := endpoint.OfURL(of)
+	if err != nil {
+		return of.Host // no keychain knows it
+	}
+	return server.Without(endpoint.HTTPS).String()
 }
 
 // introduce asks the registry what it wants, and returns the answer to that.
@@ -122,17 +132,17 @@ func (s *Session) introduce(ctx context.Context) (string, error) {
 // Answer answers the challenge in a response, and returns what to send from now on: "" when there is none. It does not close the
 // response.
 func (s *Session) Answer(ctx context.Context, response *http.Response) (string, error) {
-	if from := response.Request.URL; from.Scheme != s.registry.Scheme || from.Host != s.registry.Host {
+	if !endpoint.SameOrigin(response.Request.URL, &s.registry) {
 		return "", nil
 	}
 	login, _, _ := s.state()
-	asked, found := challengeOf(response.Header)
+	wanted, found := challengeOf(response.Header)
 	if !found || login.Token != "" {
 		return "", nil
 	}
 	value := basic(login)
-	if asked.scheme == "bearer" {
-		token, err := s.token(ctx, asked, login)
+	if wanted.scheme == "bearer" {
+		token, err := s.token(ctx, wanted, login)
 		if err != nil {
 			return "", err
 		}

@@ -5,6 +5,8 @@ package registryauth
 import (
 	"net/url"
 	"testing"
+
+	"github.com/satchel-dev/satchel/internal/endpoint"
 )
 
 func TestSameSite(t *testing.T) {
@@ -58,7 +60,7 @@ func TestM12SameServer(t *testing.T) {
 			if err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}
-			if sameServer(realm, registry) != tc.want {
+			if endpoint.SameOrigin(realm, registry) != tc.want {
 				t.Errorf("%s and %s: %s", tc.realm, tc.registry, tc.reason)
 			}
 		})

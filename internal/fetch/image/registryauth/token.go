@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/image/answer"
 )
@@ -67,23 +68,15 @@ func (s *Session) tokenFrom(ctx context.Context, realm *url.URL, service string,
 
 // loginFor returns the login for a token server: see session.
 func (s *Session) loginFor(ctx context.Context, realm *url.URL, login fetch.Login) (fetch.Login, error) {
-	if login.Empty() || sameServer(realm, &s.registry) || sameSite(realm.Hostname(), s.registry.Hostname()) {
+	if login.Empty() || endpoint.SameOrigin(realm, &s.registry) || sameSite(realm.Hostname(), s.registry.Hostname()) {
 		return login, nil
 	}
-	other, found, err := s.keychain.Login(ctx, realm.Host, "")
+	other, found, err := s.keychain.Login(ctx, asked(realm), "")
 	if err != nil || found {
 		return other, err
 	}
 	return fetch.Login{}, fetch.Errorf(fetch.Unauthorized, "the login for %s is not sent to another server: "+
 		"add one for %s to the pull secret", s.registry.Host, fetch.Quote(realm.Host))
-}
-
-// sameServer tells whether two addresses have the same scheme, host and port.
-func sameServer(a, b *url.URL) bool {
-	port := func(of *url.URL) string {
-		return cmp.Or(of.Port(), map[string]string{"https": "443", "http": "80"}[of.Scheme])
-	}
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 
 // sameSite tells whether two hosts lie below one domain that its owner registered. Of

@@ -4,10 +4,13 @@ package manager
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // errLeaseLost is the answer to a write of a process that lost its lease.
@@ -17,19 +20,24 @@ var errLeaseLost = errors.New("not sent: this process has not renewed its lease 
 // one may lead once the duration of the lease since its last renewal is over. The
 // election also ends such a process, but only when its timer fires, and a running apply
 // may continue before that.
+//
+// It also remembers whether the API server refuses the requests of the election. Without them no replica ever leads and
+// nothing is reconciled, and the election only logs that it tries again.
 type leading struct {
 	leases   string // path of the leases of the controllers
+	name     string // of the lease
 	duration time.Duration
 	now      func() time.Time
 
 	mu      sync.Mutex
 	renewed time.Time // when the last renewal that succeeded was begun; zero before the first
+	refused string    // the request of the election that the API server refused last; "" once one was answered
 }
 
-// newLeading watches the renewals of the lease in a namespace.
-func newLeading(namespace string, duration time.Duration) *leading {
+// newLeading watches the requests of the election for a lease in a namespace.
+func newLeading(namespace, name string, duration time.Duration) *leading {
 	return &leading{
-		leases:   "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases",
+		leases: "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases", name: namespace + "/" + name,
 		duration: duration, now: time.Now,
 	}
 }
@@ -38,10 +46,10 @@ func newLeading(namespace string, duration time.Duration) *leading {
 func (l *leading) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		switch {
+		case l.elects(request):
+			return l.elect(next, request)
 		case !changes(request):
 			return next.RoundTrip(request)
-		case l.renews(request):
-			return l.renew(next, request)
 		case l.over():
 			if request.Body != nil {
 				_ = request.Body.Close()
@@ -57,22 +65,54 @@ func changes(request *http.Request) bool {
 	return request.Method != http.MethodGet && request.Method != http.MethodHead
 }
 
-// renews tells whether a request belongs to the election, and is not a write of a lease
-// for a tenant, who cannot set the user agent.
-func (l *leading) renews(request *http.Request) bool {
+// elects tells whether a request belongs to the election, and is not one for a tenant, who cannot set the user agent.
+func (l *leading) elects(request *http.Request) bool {
 	return strings.HasPrefix(request.URL.Path, l.leases) && strings.HasSuffix(request.UserAgent(), "leader-election") &&
 		request.Header.Get("Impersonate-User") == ""
 }
 
-func (l *leading) renew(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+// elect does a request of the election, and remembers a renewal or a refusal.
+func (l *leading) elect(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 	began := l.now()
 	response, err := next.RoundTrip(request)
-	if err == nil && response.StatusCode < http.StatusMultipleChoices {
-		l.mu.Lock()
-		l.renewed = began
-		l.mu.Unlock()
+	if err != nil {
+		return response, err
 	}
-	return response, err
+	l.mu.Lock()
+	before := l.refused
+	l.refused = refusal(request.Method, response.StatusCode)
+	if response.StatusCode < http.StatusMultipleChoices && changes(request) {
+		l.renewed = began
+	}
+	l.mu.Unlock()
+	// The probe answers without the reason, so the log has it.
+	if err := l.check(nil); err != nil && before == "" {
+		ctrl.Log.WithName("leader-election").Error(err, "not ready")
+	}
+	return response, nil
+}
+
+// refusal describes an answer after which the election cannot succeed until an administrator changes something; "" for all others.
+// A lease that is read before it exists is no refusal, but one that cannot be created in its namespace is.
+func refusal(method string, status int) string {
+	missing := status == http.StatusNotFound && method == http.MethodPost
+	if !missing && status != http.StatusForbidden && status != http.StatusUnauthorized {
+		return ""
+	}
+	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update"}[method]
+	return fmt.Sprintf("%s was answered with %d %s", verb, status, http.StatusText(status))
+}
+
+// check is a readiness check: it fails while the API server refuses the requests of the election.
+func (l *leading) check(*http.Request) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refused == "" {
+		return nil
+	}
+	return fmt.Errorf("this replica cannot become the leader, so it reconciles nothing: the Lease %s cannot be used (%s). "+
+		"Permit get, create and update of Leases with that name to the controller's ServiceAccount, as config/rbac/leader-election.yaml does; "+
+		"with --watch-label-selector each selector has a Lease of its own", l.name, l.refused)
 }
 
 // over tells whether another process may be the leader by now.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -44,7 +45,7 @@ func TestWritesEndWithTheLease(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1000, 0)
-			l := newLeading("satchel-system", 35*time.Second)
+			l := newLeading("satchel-system", "c", 35*time.Second)
 			l.now = func() time.Time { return now }
 			server := &passed{status: tc.status}
 			client := l.wrap(server)
@@ -74,4 +75,51 @@ func (r request) do(t *testing.T, client http.RoundTripper) error {
 		_ = answer.Body.Close()
 	}
 	return err
+}
+
+// A replica whose election is refused is not ready, and says what is missing; one that waits for another leader is ready.
+func TestReadinessSaysThatTheLeaseIsRefused(t *testing.T) {
+	const leases = "/apis/coordination.k8s.io/v1/namespaces/satchel-system/leases"
+	agent := "c/v1/leader-election"
+	get := request{http.MethodGet, leases + "/c", agent, ""}
+	create := request{http.MethodPost, leases, agent, ""}
+	update := request{http.MethodPut, leases + "/c", agent, ""}
+	cases := map[string]struct {
+		reason  string
+		request request
+		status  int
+		want    string
+	}{
+		"standby":          {"another replica leads", get, 200, ""},
+		"not yet":          {"the lease is created next", get, 404, ""},
+		"leader":           {"it was renewed", update, 200, ""},
+		"conflict":         {"another replica was faster", update, 409, ""},
+		"busy":             {"the API server limits requests", get, 429, ""},
+		"failing":          {"the API server fails, which no permission helps", update, 503, ""},
+		"get":              {"the name of the lease is not permitted", get, 403, "get was answered with 403 Forbidden"},
+		"create":           {"create is not permitted", create, 403, "create was answered with 403 Forbidden"},
+		"update":           {"a leader has lost the permission", update, 403, "update was answered with 403 Forbidden"},
+		"unauthenticated":  {"the token is not valid", get, 401, "get was answered with 401 Unauthorized"},
+		"no namespace":     {"--namespace names one that does not exist", create, 404, "create was answered with 404 Not Found"},
+		"as another user":  {"a tenant's request says nothing about the election", request{http.MethodGet, leases + "/c", agent, "system:serviceaccount:a:b"}, 403, ""},
+		"of other clients": {"nor does one of another client", request{http.MethodGet, leases + "/c", "c/v1", ""}, 403, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newLeading("satchel-system", "c", 35*time.Second)
+			if err := tc.request.do(t, l.wrap(&passed{status: tc.status})); err != nil {
+				t.Fatal(err)
+			}
+			err := l.check(nil)
+			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "satchel-system/c")) {
+				t.Errorf("readiness: %v, want one with %q: %s", err, tc.want, tc.reason)
+			}
+			if err := get.do(t, l.wrap(&passed{status: 200})); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.check(nil); err != nil {
+				t.Errorf("not ready after the lease could be read: %v", err)
+			}
+		})
+	}
 }

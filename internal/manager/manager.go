@@ -222,8 +222,9 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	config = rest.CopyConfig(config)
 	guard := timeline.New(time.Now)
 	guard.Wrap(config)
+	lead := newLeading(o.Namespace, o.Shard.Lease(name), o.election.LeaseDuration)
 	if o.election.Enable {
-		config.Wrap(newLeading(o.Namespace, o.election.LeaseDuration).wrap)
+		config.Wrap(lead.wrap)
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        Scheme(),
@@ -252,7 +253,7 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the %s: %w", name, err)
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("lease", lead.check)); err != nil {
 		return nil, err
 	}
 	if o.EventsAddr != "" {

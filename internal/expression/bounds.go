@@ -16,23 +16,20 @@ import (
 )
 
 const (
-	// CostLimit of one evaluation, in CEL's units. Looking through the conditions of an object costs about a hundred.
-	CostLimit = 100_000
+	// workLimit is how many steps one evaluation may take: about 0.1 s. Looking through the conditions of an object takes some
+	// ten thousand.
+	workLimit = 100_000_000
 	// Longest is how many bytes an expression may have. The API says the same to who writes one.
 	Longest = 4096
-	// longestEvaluation bounds what the units do not measure. It is looked at in each round of a loop: a round may take
-	// long, with large texts.
-	longestEvaluation, checkEvery = time.Second, 1
+	// LongestEvaluation bounds an evaluation on a machine that is busy. It is looked at before every so many nodes.
+	LongestEvaluation, checkEvery = time.Second, 16
+	// mostNested is how deep an expression may be. To check the types of 480 brackets takes 20 s.
+	mostNested = 40
 	// longestPattern and longestMatched bound a regular expression and the string that it is matched with.
 	longestPattern, longestMatched = 512, 64 << 10
-	// mostSteps bounds the product of the instructions of the regular expression and the bytes of the string: the work of one
-	// call, which cannot be interrupted. It takes about 0.1 s.
-	mostSteps = 10_000_000
+	// mostSteps bounds the product of the instructions of the regular expression and the bytes of the string.
+	mostSteps = workLimit / perMatched
 )
-
-// unbounded are functions with results up to the product of the sizes of their operands, computed before the cost is known:
-// a short expression over one large string would take all memory.
-var unbounded = []string{"replace", "join", "format", "strings.quote"}
 
 // standard is the standard library, with matches in bounds.
 func standard() cel.EnvOption {
@@ -72,28 +69,6 @@ func matches(value, expr ref.Val) ref.Val {
 	return types.Bool(compiled.MatchString(string(text)))
 }
 
-// costs charges each call for the texts and lists that it goes through or makes. CEL itself does so only where the types
-// are known before: of objects without a schema they are not.
-type costs struct{}
-
-const (
-	bytesPerUnit          = 10
-	instructionsPerFactor = 4
-)
-
-// CallCost implements interpreter.ActualCostEstimator.
-func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
-	var all uint64
-	for _, value := range append([]ref.Val{result}, args...) {
-		all += size(value)
-	}
-	cost := 1 + all/bytesPerUnit
-	if function == overloads.Matches && len(args) == 2 {
-		cost += size(args[0]) / bytesPerUnit * (1 + instructions(args[1])/instructionsPerFactor)
-	}
-	return &cost
-}
-
 // instructions of a regular expression; 0 for one that matches refuses.
 func instructions(expr ref.Val) uint64 {
 	regular, ok := expr.(types.String)
@@ -105,17 +80,4 @@ func instructions(expr ref.Val) uint64 {
 		return 0
 	}
 	return uint64(n) //nolint:gosec // it is positive
-}
-
-// size of a text or a collection; 0 for everything else.
-func size(value ref.Val) uint64 {
-	sized, ok := value.(traits.Sizer)
-	if !ok {
-		return 0
-	}
-	n, ok := sized.Size().(types.Int)
-	if !ok || n < 0 {
-		return 0
-	}
-	return uint64(n)
 }

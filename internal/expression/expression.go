@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
 )
@@ -36,14 +36,10 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	text := e.Text
-	if len(text) > mostQuoted {
-		text = strings.ToValidUTF8(text[:mostQuoted], "") + "..."
-	}
-	return fmt.Sprintf("the expression %q: %s", text, e.Message)
+	return fmt.Sprintf("the expression %q: %s", shorten(e.Text), e.Message)
 }
 
-// mostQuoted is how much of an expression a message has.
+// mostQuoted is how much of an expression, and of what is wrong with it, a message has.
 const mostQuoted = 200
 
 // IsExpensive tells whether an evaluation was stopped because it costs too much.
@@ -53,8 +49,11 @@ func IsExpensive(err error) bool {
 }
 
 // Compile reads an expression with objects of these names as its only variables. An unknown name, and a result that is
-// certainly no bool, are errors.
-func Compile(text string, objects ...string) (*Expression, error) {
+// certainly no bool, are errors. The budget may be nil.
+func Compile(budget *Budget, text string, objects ...string) (*Expression, error) {
+	if err := budget.read(text, perChecked); err != nil {
+		return nil, err
+	}
 	base, err := environment()
 	if err != nil {
 		return nil, err
@@ -71,8 +70,11 @@ func Compile(text string, objects ...string) (*Expression, error) {
 }
 
 // Parse reads an expression with the top-level fields of an object as variables. Which fields exist is known only when it
-// is evaluated.
-func Parse(text string) (*Expression, error) {
+// is evaluated. The budget may be nil.
+func Parse(budget *Budget, text string) (*Expression, error) {
+	if err := budget.read(text, perParsed); err != nil {
+		return nil, err
+	}
 	env, err := environment()
 	if err != nil {
 		return nil, err
@@ -84,8 +86,10 @@ func Parse(text string) (*Expression, error) {
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	env, err := cel.NewCustomEnv(
 		standard(), boundedMatches(),
-		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
+		cel.ParserRecursionLimit(mostNested), cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders(),
+		guarding(keyFunction, "a key has to be a string, a number or a bool", isKey),
+		guarding(optionalFunction, "an element after ? has to be an optional value", isOptional),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing CEL: %w", err)
@@ -104,30 +108,31 @@ func program(env *cel.Env, text string, read func(string) (*cel.Ast, *cel.Issues
 	if kind := tree.OutputType(); tree.IsChecked() && !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
 		return nil, &Error{Text: text, Message: fmt.Sprintf("it gives a %s, and has to give true or false", kind)}
 	}
-	for _, name := range unbounded {
-		if len(ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), ast.FunctionMatcher(name))) > 0 {
-			return nil, &Error{Text: text, Message: fmt.Sprintf("the function %s is not offered here: what it makes cannot be bounded", name)}
-		}
-	}
+	guard(tree)
 	// Without cel.OptOptimize, by which constant patterns would get around boundedMatches.
-	made, err := env.Program(tree, cel.InterruptCheckFrequency(checkEvery),
-		cel.CostTracking(costs{}), cel.CostLimit(CostLimit))
+	made, err := env.Program(tree, cel.CustomDecoratorV2(plan))
 	if err != nil {
 		return nil, &Error{Text: text, Message: inOneLine(err)}
 	}
 	return &Expression{text: text, program: made}, nil
 }
 
-// Holds evaluates the expression. An *Error says that it has no answer for these data; any other error that the context ended.
-func (e *Expression) Holds(ctx context.Context, data map[string]any) (bool, error) {
-	bounded, cancel := context.WithTimeout(ctx, longestEvaluation)
-	defer cancel()
-	value, _, err := e.program.ContextEval(bounded, data)
+// Holds evaluates the expression. An *Error says that it has no answer for these data; any other error that the context ended. The
+// budget may be nil.
+func (e *Expression) Holds(ctx context.Context, budget *Budget, data map[string]any) (bool, error) {
+	var value ref.Val
+	var err, late error
+	over := budget.evaluate(ctx, func(bounded context.Context, w *work) {
+		value, _, err = e.program.ContextEval(bounded, withWork(data, w))
+		late = bounded.Err()
+	})
 	var stopped interpreter.EvalCancelledError
 	switch {
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("evaluating %q: %w", e.text, ctx.Err())
-	case errors.As(err, &stopped), bounded.Err() != nil:
+	case over:
+		return false, &Error{Text: e.text, Message: "it and the others of the object take too much work together: it was stopped", Expensive: true}
+	case errors.As(err, &stopped), late != nil:
 		return false, &Error{Text: e.text, Message: "it takes too much work, and was stopped", Expensive: true}
 	case err != nil:
 		return false, &Error{Text: e.text, Message: inOneLine(err)}
@@ -139,8 +144,15 @@ func (e *Expression) Holds(ctx context.Context, data map[string]any) (bool, erro
 	return bool(holds), nil
 }
 
-// inOneLine leaves out the picture of the expression that CEL draws below an error.
+// inOneLine leaves out the picture of the expression that CEL draws below an error, and shortens the values that it quotes.
 func inOneLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "ERROR: "), "<input>:")
+	return shorten(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "ERROR: "), "<input>:"))
+}
+
+func shorten(text string) string {
+	if len(text) <= mostQuoted {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostQuoted], "") + "..."
 }

@@ -13,7 +13,7 @@ import (
 
 // The health of an object that the caller has read needs no request.
 func TestLook(t *testing.T) {
-	rules, err := health.NewRules([]health.Expressions{{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Current: "data.state == 'done'"}})
+	rules, err := health.NewRules([]health.Expressions{{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Current: "data.state == 'done'"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type Rules struct {
 	Everything bool
 
 	byKind map[schema.GroupVersionKind][]verdict
+	budget *expression.Budget
 }
 
 // verdict is the state of an object when an expression is true; State is empty for healthy.
@@ -36,9 +37,9 @@ type verdict struct {
 	state State
 }
 
-// NewRules compiles expressions; the error names the first that is invalid.
-func NewRules(all []Expressions) (Rules, error) {
-	rules := Rules{byKind: map[schema.GroupVersionKind][]verdict{}}
+// NewRules compiles expressions; the error names the first that is invalid. The budget bounds what they take, and may be nil.
+func NewRules(all []Expressions, budget *expression.Budget) (Rules, error) {
+	rules := Rules{byKind: map[schema.GroupVersionKind][]verdict{}, budget: budget}
 	for _, of := range all {
 		var verdicts []verdict
 		for _, v := range []struct {
@@ -48,7 +49,7 @@ func NewRules(all []Expressions) (Rules, error) {
 			if v.text == "" {
 				continue
 			}
-			read, err := expression.Parse(v.text)
+			read, err := expression.Parse(budget, v.text)
 			if err != nil {
 				return Rules{}, fmt.Errorf("%s of %s %s: %w", v.name, of.Kind.GroupVersion(), of.Kind.Kind, err)
 			}
@@ -80,11 +81,12 @@ func (r Rules) assess(ctx context.Context, object *unstructured.Unstructured) (s
 		return InProgress, "its controller has not seen its newest generation yet", false, nil
 	}
 	for _, v := range verdicts {
-		holds, err := v.holds.Holds(ctx, object.Object)
+		holds, err := v.holds.Holds(ctx, r.budget, object.Object)
 		var known *expression.Error
 		switch {
-		case expression.IsExpensive(err):
-			return Failed, fmt.Sprintf("the expression %s takes too much work, and was stopped", v.name), false, nil
+		case expression.IsExpensive(err) && errors.As(err, &known):
+			return Failed, fmt.Sprintf("the expression %s was not evaluated: %s; make it simpler in spec.healthCheckExprs, or apply it to shorter fields",
+				v.name, known.Message), false, nil
 		case errors.As(err, &known):
 			return InProgress, fmt.Sprintf("the expression %s has no answer: %s", v.name, known.Message), false, nil
 		case err != nil:

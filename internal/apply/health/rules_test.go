@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 		{Kind: database, InProgress: "status.phase == 'Migrating'", Failed: "status.phase in ['Lost', 'Migrating']", Current: "status.phase == 'Up'"},
 		{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Current: "data.state == 'done'"},
 		{Kind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Heavy"}, Current: "spec.all(a, spec.all(b, spec.all(c, spec.all(d, a == b))))"},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestRules(t *testing.T) {
 
 // An invalid expression is named with its kind.
 func TestRulesThatCannotBeRead(t *testing.T) {
-	_, err := health.NewRules([]health.Expressions{{Kind: database, Current: "true", Failed: "status."}})
+	_, err := health.NewRules([]health.Expressions{{Kind: database, Current: "true", Failed: "status."}}, nil)
 	if err == nil || !strings.Contains(err.Error(), `failed of example.org/v1 Database: the expression "status."`) {
 		t.Errorf("got %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
+	"github.com/satchel-dev/satchel/internal/expression"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -107,7 +108,7 @@ func rulesFor(d *v1alpha1.BundleDeployment) (health.Rules, error) {
 		all = append(all, health.Expressions{Kind: schema.FromAPIVersionAndKind(of.APIVersion, of.Kind),
 			InProgress: of.InProgress, Failed: of.Failed, Current: of.Current})
 	}
-	rules, err := health.NewRules(all)
+	rules, err := health.NewRules(all, expression.NewBudget(nil))
 	if err != nil {
 		return rules, fmt.Errorf("reading spec.healthCheckExprs of %s %s: %w", v1alpha1.BundleDeploymentKind, d.Name, err)
 	}

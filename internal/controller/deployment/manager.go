@@ -55,6 +55,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/expression"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
@@ -384,7 +385,8 @@ func (r *Reconciler) newState(object, stored *v1alpha1.BundleDeployment) *state 
 	if object.Spec.KubeConfig != nil { // the deployment's namespace may not exist there
 		s.Home = effective.InstallNamespace(object)
 	}
-	s.Rules, s.RulesErr = healthchecks.Rules(&object.Spec)
+	s.Expressions = expression.NewBudget(func() func() { return r.Running.Begin(s.Key(), expression.LongestEvaluation) })
+	s.Rules, s.RulesErr = healthchecks.Rules(&object.Spec, s.Expressions)
 	r.unlock(s)
 	s.note = r.memory.Recall(client.ObjectKeyFromObject(object), object.UID)
 	return s

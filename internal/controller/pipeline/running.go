@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Running tracks running reconciles. A nil one tracks nothing.
+// Running tracks running reconciles, and evaluations of expressions in them. A nil one tracks nothing.
 type Running struct {
 	now func() time.Time
 
@@ -79,7 +79,7 @@ func (r *Running) overdue(by time.Duration) map[types.NamespacedName]time.Durati
 // Check is a healthz.Checker: it fails once a reconcile has exceeded its time by a minute.
 func (r *Running) Check(*http.Request) error {
 	for key, since := range r.overdue(overdueGrace) {
-		return fmt.Errorf("the reconcile of %s has run for %s, which is longer than its limit", key, since.Round(time.Second))
+		return fmt.Errorf("the reconcile of %s has run for %s, which is longer than the limit of a reconcile, or of an expression in one", key, since.Round(time.Second))
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (r *Running) Check(*http.Request) error {
 func (r *Running) Register(registry prometheus.Registerer) error {
 	overdue := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "satchel_overdue_reconciles",
-		Help: "How many reconciles have run for longer than their limit.",
+		Help: "How many reconciles, and evaluations of expressions in them, have run for longer than their limit.",
 	}, func() float64 { return float64(len(r.overdue(0))) })
 	oldest := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "satchel_oldest_reconcile_seconds",

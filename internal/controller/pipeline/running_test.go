@@ -53,6 +53,12 @@ func TestStuckReconcilesFailTheHealthCheck(t *testing.T) {
 			t.Errorf("one that may take an hour: %v", err)
 		}
 		patient()
+		evaluation := reconciles.Begin(types.NamespacedName{Namespace: "d", Name: "evaluation"}, time.Second) // M37: an expression in a reconcile
+		time.Sleep(62 * time.Second)
+		if err := reconciles.Check(nil); err == nil || !strings.Contains(err.Error(), "d/evaluation") {
+			t.Errorf("an evaluation that does not end: %v", err)
+		}
+		evaluation()
 	})
 	var none *pipeline.Running
 	none.Begin(types.NamespacedName{}, time.Minute)()

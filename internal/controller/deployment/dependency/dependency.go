@@ -117,12 +117,12 @@ func wayTo(start, last string, from map[string]string) []string {
 	return way
 }
 
-// Lacking lists all dependencies that are not ready, a line each.
-func Lacking(ctx context.Context, d *v1alpha1.BundleDeployment, others Deployments) error {
+// Lacking lists all dependencies that are not ready, a line each. The budget bounds what their expressions take.
+func Lacking(ctx context.Context, d *v1alpha1.BundleDeployment, others Deployments, budget *expression.Budget) error {
 	var lines []string
 	for _, dependency := range d.Spec.DependsOn {
 		name := "bundledeployment " + d.Namespace + "/" + dependency.Name
-		why, err := notReady(ctx, dependency, others[dependency.Name], d)
+		why, err := notReady(ctx, dependency, others[dependency.Name], d, budget)
 		if err != nil {
 			return err
 		}
@@ -139,8 +139,8 @@ func Lacking(ctx context.Context, d *v1alpha1.BundleDeployment, others Deploymen
 
 // notReady says why a dependency keeps a deployment waiting; "" when it does not. The
 // message is stable while nothing changes.
-func notReady(ctx context.Context, dependency v1alpha1.Dependency, other, d *v1alpha1.BundleDeployment) (string, error) {
-	ready, err := compileReady(dependency)
+func notReady(ctx context.Context, dependency v1alpha1.Dependency, other, d *v1alpha1.BundleDeployment, budget *expression.Budget) (string, error) {
+	ready, err := compileReady(dependency, budget)
 	switch {
 	case err != nil:
 		return "", err
@@ -158,22 +158,24 @@ func notReady(ctx context.Context, dependency v1alpha1.Dependency, other, d *v1a
 	case ready == nil:
 		return "", nil
 	}
-	return evaluateReady(ctx, dependency, ready, other, d)
+	return evaluateReady(ctx, dependency, ready, other, d, budget)
 }
 
 // compileReady reads the expression of a dependency; nil when it has none.
-func compileReady(dependency v1alpha1.Dependency) (*expression.Expression, error) {
+func compileReady(dependency v1alpha1.Dependency, budget *expression.Budget) (*expression.Expression, error) {
 	if dependency.ReadyExpr == "" {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
-	compiled, err := expression.Compile(dependency.ReadyExpr, "dep", "self")
+	compiled, err := expression.Compile(budget, dependency.ReadyExpr, "dep", "self")
 	if err != nil {
 		return nil, failure.InvalidExpression("spec.dependsOn, readyExpr of "+dependency.Name, err)
 	}
 	return compiled, nil
 }
 
-func evaluateReady(ctx context.Context, dependency v1alpha1.Dependency, ready *expression.Expression, other, d *v1alpha1.BundleDeployment) (string, error) {
+func evaluateReady(ctx context.Context, dependency v1alpha1.Dependency, ready *expression.Expression, other, d *v1alpha1.BundleDeployment,
+	budget *expression.Budget,
+) (string, error) {
 	data := map[string]any{}
 	for name, object := range map[string]*v1alpha1.BundleDeployment{"dep": other, "self": d} {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -183,7 +185,7 @@ func evaluateReady(ctx context.Context, dependency v1alpha1.Dependency, ready *e
 		fields["apiVersion"], fields["kind"] = v1alpha1.GroupVersion.String(), v1alpha1.BundleDeploymentKind
 		data[name] = fields
 	}
-	holds, err := ready.Holds(ctx, data)
+	holds, err := ready.Holds(ctx, budget, data)
 	var known *expression.Error
 	switch {
 	case expression.IsExpensive(err):

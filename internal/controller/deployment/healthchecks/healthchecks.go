@@ -16,12 +16,13 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/expression"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Rules compiles the health rules of a deployment. Objects of spec.healthChecks may be missing, and may have any kind. It returns a
 // failure.Error for an invalid expression.
-func Rules(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
+func Rules(spec *v1alpha1.BundleDeploymentSpec, budget *expression.Budget) (health.Rules, error) {
 	all := make([]health.Expressions, 0, len(spec.HealthCheckExprs))
 	for _, of := range spec.HealthCheckExprs {
 		all = append(all, health.Expressions{
@@ -29,7 +30,7 @@ func Rules(spec *v1alpha1.BundleDeploymentSpec) (health.Rules, error) {
 			InProgress: of.InProgress, Failed: of.Failed, Current: of.Current,
 		})
 	}
-	rules, err := health.NewRules(all)
+	rules, err := health.NewRules(all, budget)
 	rules.Everything = len(spec.HealthChecks) > 0
 	if err != nil {
 		return rules, failure.InvalidExpression("spec.healthCheckExprs", err)

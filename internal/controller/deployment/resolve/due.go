@@ -40,7 +40,7 @@ func (st *Stage) Depend(ctx context.Context, in *Input) (pipeline.Outcome, error
 			"spec.dependsOn has a cycle: %s: remove one of these dependencies", strings.Join(cycle, "→"))}
 	}
 	if !in.Resolved.AppliedAsIs(in.Subject) {
-		if err := dependency.Lacking(ctx, in.Object, others); err != nil {
+		if err := dependency.Lacking(ctx, in.Object, others, in.Expressions); err != nil {
 			return pipeline.Stop, err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/expression"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -32,6 +33,8 @@ type Subject struct {
 	// HashKey makes the hashes in the status, which holds it as WrappedKey.
 	HashKey    []byte
 	WrappedKey string
+	// Expressions bounds what the expressions of the deployment take in this reconcile.
+	Expressions *expression.Budget
 	// Rules evaluate the health of objects; RulesErr says why they are invalid.
 	Rules    health.Rules
 	RulesErr error

@@ -77,7 +77,7 @@ func (r request) do(t *testing.T, client http.RoundTripper) error {
 	return err
 }
 
-// A replica whose election is refused is not ready, and says what is missing; one that waits for another leader is ready.
+// A replica is not ready while its election is refused, and says what is missing; one that waits for another leader is ready.
 func TestReadinessSaysThatTheLeaseIsRefused(t *testing.T) {
 	const leases = "/apis/coordination.k8s.io/v1/namespaces/satchel-system/leases"
 	agent := "c/v1/leader-election"

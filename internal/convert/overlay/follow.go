@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
 // follower changes the names by which one object names others.
@@ -62,7 +64,7 @@ func (f follower) list(rule reference, items []any, holder map[string]any) {
 // mapping is a reference that is a mapping with a name, and perhaps namespace and kind.
 func (f follower) mapping(rule reference, value map[string]any) {
 	name, ok := value["name"].(string)
-	if !ok || rule.form != byMapping {
+	if !ok || rule.form != byMapping && rule.form != byPolicy {
 		return
 	}
 	namespace := f.namespace
@@ -70,6 +72,11 @@ func (f follower) mapping(rule reference, value map[string]any) {
 		namespace = given
 	}
 	to := rule.to
+	if rule.form == byPolicy {
+		spec, _ := f.object["spec"].(map[string]any)
+		policy, _ := spec["policyName"].(string)
+		to = f.params[manifest.ID{GroupKind: rule.to, Name: policy}]
+	}
 	if kind, _ := value["kind"].(string); kind != "" {
 		to = typed(rule.to, kind, value)
 	}
@@ -164,12 +171,15 @@ func (f follower) annotations() {
 // serviceOfSlice is the label by which an EndpointSlice says of which Service it is.
 const serviceOfSlice = "kubernetes.io/service-name"
 
-// hosts are the names under which a Certificate of cert-manager is valid, where they are those of a Service.
+// hosts are those of Services: the names under which a Certificate of cert-manager is valid, and the one that a Service stands for.
 func (f follower) hosts() {
+	spec, _ := f.object["spec"].(map[string]any)
+	if name, ok := spec["externalName"].(string); ok && f.object["kind"] == "Service" {
+		spec["externalName"] = Host(f.renames, name)
+	}
 	if f.object["kind"] != "Certificate" {
 		return
 	}
-	spec, _ := f.object["spec"].(map[string]any)
 	if name, ok := spec["commonName"].(string); ok {
 		spec["commonName"] = Host(f.renames, name)
 	}

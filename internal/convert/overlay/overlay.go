@@ -58,6 +58,8 @@ type run struct {
 	renames  renames
 	problems []manifest.Problem
 	warnings []string
+	// unfollowed counts the fields that seem to name renamed objects and are not updated.
+	unfollowed int
 }
 
 // Apply adapts the objects of a bundle and returns what is left of them, or what is wrong. It takes ownership of the

@@ -19,6 +19,10 @@ type renames struct {
 	anywhere map[manifest.ID]string
 	// kinds are theirs, by the resources that rules of Roles name.
 	kinds map[schema.GroupResource]schema.GroupKind
+	// params are the kinds of the parameters of admission policies, by the names that these have in the bundle.
+	params map[manifest.ID]schema.GroupKind
+	// byName are the identities of all of them in the bundle, by their names there.
+	byName map[string][]manifest.ID
 }
 
 // of is the name of an object now.
@@ -46,7 +50,10 @@ var fixed = []schema.GroupKind{
 // rename puts prefix and suffix around the names of objects, and follows these, and names that patches changed, where
 // objects name one another.
 func (r *run) rename() {
-	r.renames = renames{exact: map[manifest.ID]string{}, anywhere: map[manifest.ID]string{}, kinds: map[schema.GroupResource]schema.GroupKind{}}
+	r.renames = renames{
+		exact: map[manifest.ID]string{}, anywhere: map[manifest.ID]string{}, kinds: map[schema.GroupResource]schema.GroupKind{},
+		params: map[manifest.ID]schema.GroupKind{}, byName: map[string][]manifest.ID{},
+	}
 	entries, found := r.left(), 0
 	for _, e := range entries {
 		if r.NamePrefix+r.NameSuffix != "" && !slices.Contains(fixed, e.Object.GroupVersionKind().GroupKind()) && e.Object.GetName() != "" {
@@ -67,8 +74,28 @@ func (r *run) rename() {
 		return
 	}
 	for _, e := range entries {
+		r.rememberParams(e)
+	}
+	for _, e := range entries {
 		f := follower{renames: r.renames, namespace: r.identify(e.Manifest).Namespace, object: e.Object.Object}
-		f.follow(e.Object.GroupVersionKind().GroupKind())
+		kind := e.Object.GroupVersionKind().GroupKind()
+		f.follow(kind)
+		r.warnOfNames(e, f, kind)
+	}
+}
+
+// rememberParams remembers the kind of the parameters of an admission policy.
+func (r *run) rememberParams(e *entry) {
+	kind := e.Object.GroupVersionKind().GroupKind()
+	if kind != validatingPolicy && kind != mutatingPolicy {
+		return
+	}
+	spec, _ := e.Object.Object["spec"].(map[string]any)
+	param, _ := spec["paramKind"].(map[string]any)
+	version, _ := param["apiVersion"].(string)
+	name, _ := param["kind"].(string)
+	if parsed, err := schema.ParseGroupVersion(version); err == nil {
+		r.renames.params[manifest.ID{GroupKind: kind, Name: e.original.Name}] = kindOf(parsed.Group, name)
 	}
 }
 
@@ -78,6 +105,7 @@ func (r *run) remember(was manifest.ID, now string) {
 		return
 	}
 	r.renames.exact[was] = now
+	r.renames.byName[was.Name] = append(r.renames.byName[was.Name], was)
 	anywhere := manifest.ID{GroupKind: was.GroupKind, Name: was.Name}
 	if _, there := r.renames.anywhere[anywhere]; !there {
 		r.renames.anywhere[anywhere] = now

@@ -3,6 +3,8 @@
 package overlay_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -182,5 +184,135 @@ func TestNamesThatCannotBe(t *testing.T) {
 	followed, _, problems := outcome(t, "{apiVersion: v1, kind: Secret, metadata: {name: b}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {imagePullSecrets: [{name: b}]}}", rename)
 	if problems != "" || !strings.Contains(followed, "imagePullSecrets:\n  - name: ayy\n") {
 		t.Errorf("%s\n%s", problems, followed)
+	}
+}
+
+// TestNamesInEveryBuiltInReference changes the names that kustomize leaves (cases of its issues 1727 and 5674), and leaves those of
+// other objects.
+func TestNamesInEveryBuiltInReference(t *testing.T) {
+	const objects = `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: x}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: x}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: x}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: x}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}}
+---
+{apiVersion: v1, kind: PersistentVolume, metadata: {name: x}}
+---
+{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: x}}
+---
+{apiVersion: storage.k8s.io/v1, kind: VolumeAttributesClass, metadata: {name: x}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: x}}
+---
+{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: PriorityLevelConfiguration, metadata: {name: x}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: x}, spec: {paramKind: {apiVersion: v1, kind: ConfigMap}}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: custom}, spec: {paramKind: {apiVersion: example.org/v1, kind: Limit}}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {name: x}, spec: {paramKind: {apiVersion: v1, kind: Secret}}}
+---
+`
+	cases := map[string]struct{ reason, object, want string }{
+		"policy's parameters":  {"flux-f23: with Deny, every request was denied", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: x, paramRef: {name: x, namespace: install}}}", "p-x,p-x"},
+		"of any namespace":     {"without a namespace it is that of the request", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: x, paramRef: {name: x}}}", "p-x,p-x"},
+		"elsewhere":            {"the bundle has no such object", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: x, paramRef: {name: x, namespace: other}}}", "x,p-x"},
+		"of another kind":      {"no Limit is called x", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: custom, paramRef: {name: x}}}", "x,p-custom"},
+		"mutating":             {"", "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: b}, spec: {policyName: x, paramRef: {name: x}}}", "p-x,p-x"},
+		"rules of policies":    {"they name their resources", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: b}, spec: {matchConstraints: {resourceRules: [{apiGroups: [\"\"], resources: [configmaps], resourceNames: [x]}, {apiGroups: [\"\"], resources: [nodes], resourceNames: [x]}]}}}", "p-x,x"},
+		"described object":     {"", "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: b}, spec: {metrics: [{object: {describedObject: {apiVersion: v1, kind: Service, name: x}, metric: {name: x}}}]}}", "p-x,x"},
+		"priority level":       {"", "{apiVersion: flowcontrol.apiserver.k8s.io/v1, kind: FlowSchema, metadata: {name: b}, spec: {priorityLevelConfiguration: {name: x}, rules: [{subjects: [{serviceAccount: {name: x, namespace: install}}, {user: {name: x}}]}]}}", "p-x,p-x,x"},
+		"device class":         {"", "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: b}, spec: {spec: {devices: {requests: [{name: x, exactly: {deviceClassName: x}}, {name: x, firstAvailable: [{name: x, deviceClassName: x}]}]}}}}", "p-x,x,p-x,x,x"},
+		"device class, claim":  {"", "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: b}, spec: {devices: {requests: [{name: x, exactly: {deviceClassName: x}}]}}}", "p-x,x"},
+		"claim":                {"", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: b}, spec: {volumeName: x, storageClassName: x, volumeAttributesClassName: x, dataSource: {kind: PersistentVolumeClaim, name: x}, dataSourceRef: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: x}}}", "p-x,x,p-x,p-x,p-x"},
+		"template of claims":   {"", "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: b}, spec: {volumeClaimTemplates: [{metadata: {name: x}, spec: {storageClassName: x, volumeAttributesClassName: x, dataSourceRef: {kind: PersistentVolumeClaim, name: x}}}]}}", "x,p-x,p-x,p-x"},
+		"volume":               {"", "{apiVersion: v1, kind: PersistentVolume, metadata: {name: b}, spec: {claimRef: {name: x, namespace: install}, csi: {volumeHandle: x, nodeStageSecretRef: {name: x, namespace: install}}, storageClassName: x}}", "p-x,p-x,x,p-x"},
+		"secrets of CSI":       {"", "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: b}, parameters: {csi.storage.k8s.io/provisioner-secret-name: x, csi.storage.k8s.io/fstype: x}}", "x,p-x"},
+		"ephemeral volume":     {"", "{apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {volumes: [{name: x, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: x}}}}, {name: x, cephfs: {secretRef: {name: x}}}]}}", "p-x,x,p-x,x"},
+		"resource backend":     {"", "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: b}, spec: {defaultBackend: {resource: {apiGroup: \"\", kind: ConfigMap, name: x}}}}", "p-x"},
+		"addresses":            {"", "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: b}, endpoints: [{nodeName: x, targetRef: {kind: Pod, name: x, namespace: install}}]}", "x,p-x"},
+		"external name":        {"a host of the bundle", "{apiVersion: v1, kind: Service, metadata: {name: b}, spec: {externalName: x.install.svc.cluster.local}}", "p-x.install.svc.cluster.local"},
+		"another external one": {"a host elsewhere", "{apiVersion: v1, kind: Service, metadata: {name: b}, spec: {externalName: x.example.org}}", "x.example.org"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			result, problems := overlay.Apply(read(t, objects+tc.object), bundle(), overlay.Options{NamePrefix: "p-"})
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			last := result.Manifests[len(result.Manifests)-1].Object.Object
+			delete(last, "metadata")
+			if got := strings.Join(namesIn(last), ","); got != tc.want {
+				t.Errorf("names are %s, want %s: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+// namesIn are the strings of an object that contain an x or are called custom, without those of kinds, in the order of their keys.
+func namesIn(value any) []string {
+	var all []string
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if key != "kind" && key != "apiVersion" {
+				all = append(all, namesIn(v[key])...)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, namesIn(item)...)
+		}
+	case string:
+		if v == "x" || strings.HasPrefix(v, "p-") || strings.HasPrefix(v, "x.") {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// TestNamesThatAreNotFollowed: a field of a custom resource that seems to name a renamed object is a warning that names both.
+func TestNamesThatAreNotFollowed(t *testing.T) {
+	const objects = `{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web}}
+---
+{apiVersion: example.org/v1, kind: Limit, metadata: {name: web}}
+---
+`
+	cases := map[string]struct{ reason, object, want string }{
+		"a list of references": {"HTTPRoute", "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r}, spec: {rules: [{backendRefs: [{name: web, port: 80}]}]}}", `HTTPRoute p-r: spec.rules[0].backendRefs[0].name is "web", and the ConfigMap of this name is called p-web now.`},
+		"with a kind":          {"it says which one", "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r}, spec: {rules: [{backendRefs: [{kind: Service, name: web}]}]}}", "the Service of this name"},
+		"a kind in the key":    {"configMapName", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {configMapName: web}}", "spec.configMapName is"},
+		"a plain key":          {"service", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {service: web}}", "the Service of this name"},
+		"a list of names":      {"", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {configMaps: [a, web]}}", "spec.configMaps[1] is"},
+		"a custom kind":        {"of the bundle", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {limitRef: {name: web}}}", "p-web now"},
+		"unknown parameters":   {"the policy is not in the bundle", "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: r}, spec: {policyName: foreign, paramRef: {name: web}}}", "spec.paramRef.name is"},
+		"another name":         {"", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {service: other}}", ""},
+		"its own name":         {"items have names", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {containers: [{name: web}], title: web}}", ""},
+		"another kind":         {"", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {ref: {kind: Pod, name: web}}}", ""},
+		"another namespace":    {"", "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {ref: {kind: Service, name: web, namespace: other}}}", ""},
+		"a built-in kind":      {"is in the tables", "{apiVersion: v1, kind: Pod, metadata: {name: r}, spec: {containers: [{name: web, env: [{name: A, value: web}]}]}}", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, warnings, problems := outcome(t, objects+tc.object, overlay.Options{NamePrefix: "p-"})
+			if problems != "" {
+				t.Fatal(problems)
+			}
+			if got := strings.Join(warnings, "\n"); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("warnings %q, want %q: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+	many := objects + "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {configMaps: [" + strings.Repeat("web, ", 500) + "web]}}"
+	if _, warnings, _ := outcome(t, many, overlay.Options{NamePrefix: "p-"}); len(warnings) != 20 {
+		t.Errorf("%d warnings about 501 fields", len(warnings))
 	}
 }

@@ -80,7 +80,8 @@ type BundleRolloutSpec struct {
 	// installNamespace, remoteServiceAccountName, helm.releaseName, names in helm.valuesFrom and
 	// postBuild.substituteFrom, and values of postBuild.substitute; "$$(name)" results in
 	// $(name). $(cluster) is the name of the cluster. A variable is also a variable of
-	// postBuild.substitute, unless that sets it, where the template has postBuild.
+	// postBuild.substitute, unless that sets it, where the template has postBuild. A value may have
+	// at most 4 KiB, and the spec of a BundleDeployment at most 256 KiB with its variables replaced.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -189,11 +190,13 @@ type RolloutCluster struct {
 	// Labels by which waves, overrides and variables select the cluster.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 63)",message="the value of a label may have at most 63 characters"
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Annotations that variables may read.
+	// Annotations that variables may read, each of at most 4,096 characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="the value of an annotation may have at most 4,096 characters: put longer values into a ConfigMap, and name it in postBuild.substituteFrom"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
 	// KubeConfig of the cluster; the cluster of this object if left out.

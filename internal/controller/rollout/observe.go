@@ -6,7 +6,8 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -17,32 +18,27 @@ import (
 
 // listClusters lists the clusters. Where that fails, those that were listed last are kept, and none is removed.
 func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.now.Before(s.memory.listed.Add(listPause(len(s.memory.clusters)))) && s.memory.listedFor == s.object.Generation {
-		s.clusters = s.memory.clusters
-		return pipeline.Continue, nil
+	names := sets.New[string]()
+	for _, entry := range s.object.Status.Starting {
+		names.Insert(entry.Revision)
 	}
-	account, err := revision.AccountOf(&s.object.Spec)
-	if err != nil {
-		return pipeline.Stop, err
+	for _, one := range []*v1alpha1.RolloutRevision{s.object.Status.UpdateRevision, s.object.Status.CurrentRevision} {
+		if one != nil {
+			names.Insert(one.Name)
+		}
 	}
-	found, err := r.Clusters.List(ctx, s.object.Namespace, account, s.object.Spec.Clusters)
-	if err == nil {
-		s.clusters = found
-		s.memory.clusters = found
-		s.memory.listed = s.now
-		s.memory.listedFor = s.object.Generation
-		return pipeline.Continue, nil
+	for name := range names { // what they read of the clusters is kept
+		_, _ = r.load(ctx, s, name) // decide reports errors
 	}
-	if s.unlisted = err; s.memory.clusters == nil {
-		return pipeline.Stop, err
+	var stored []revision.Data
+	for _, kept := range s.memory.data {
+		stored = append(stored, kept.data)
 	}
-	s.clusters = s.memory.clusters
+	s.unlisted = r.Clusters.Renew(ctx, &s.memory.clusters, s.now, s.object, stored...)
+	if s.clusters = s.memory.clusters.Clusters; s.clusters == nil {
+		return pipeline.Stop, s.unlisted
+	}
 	return pipeline.Continue, nil
-}
-
-// listPause is the least time between two lists of the clusters of a rollout, a second for a hundred of them.
-func listPause(clusters int) time.Duration {
-	return min(time.Duration(clusters/100)*time.Second, 10*time.Second)
 }
 
 // observe reads the BundleDeployments of the rollout, and forgets recorded starts that they show.

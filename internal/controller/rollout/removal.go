@@ -112,15 +112,11 @@ func (r *Reconciler) removeChildren(ctx context.Context, s *state) (left int, _ 
 		strategy = &rollout.Strategy{} // one after the other
 	}
 	s.strategy = strategy
-	if account, err := revision.AccountOf(&s.object.Spec); err == nil {
-		if found, err := r.Clusters.List(ctx, s.object.Namespace, account, s.object.Spec.Clusters); err == nil {
-			s.memory.clusters = found
-		}
-	}
+	_ = r.Clusters.Renew(ctx, &s.memory.clusters, s.now, s.object) // without a list, those that are known are used
 	var leavers []rollout.Leaver
 	for name, child := range s.children {
 		leaver := rollout.Leaver{Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Stuck: removal.Stuck(child)}
-		if cluster, known := s.memory.clusters[name]; known {
+		if cluster, known := s.memory.clusters.Clusters[name]; known {
 			leaver.Wave = strategy.WaveOf(cluster.Labels)
 		}
 		leavers = append(leavers, leaver)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/preflight"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
@@ -79,10 +80,7 @@ type memory struct {
 	// liveUntil is until when BundleDeployments are read past the cache.
 	liveUntil time.Time
 	// clusters are those that were listed last.
-	clusters map[string]revision.Cluster
-	// listed is when, and listedFor for which generation of the spec.
-	listed    time.Time
-	listedFor int64
+	clusters fleet.Known
 	// unreachable is since when clusters could not be reached.
 	unreachable map[string]time.Time
 	// rendered are the hashes of rendered specs.

@@ -90,6 +90,9 @@ func merge(template []byte, overrides []override, clusterLabels map[string]strin
 		if merged, err = jsonpatch.MergePatch(merged, overrides[i].patch); err != nil {
 			return nil, fmt.Errorf("merging spec.overrides[%d].patch: %w", i, err)
 		}
+		if len(merged) > MaxSpecBytes {
+			return nil, &SizeError{fmt.Errorf("the spec of the BundleDeployment has more than %d bytes after spec.overrides[%d].patch: make the template or the patches smaller", MaxSpecBytes, i)}
+		}
 	}
 	return merged, nil
 }
@@ -105,6 +108,10 @@ func misfits(field string, object []byte) error {
 	}
 	var problems []string
 	for _, misfit := range shape.Strict(specShape(), value, shape.Path{{Key: field}}) {
+		if len(problems) == mostProblems {
+			problems = append(problems, "and more")
+			break
+		}
 		problems = append(problems, misfit.String())
 	}
 	if len(problems) > 0 {

@@ -88,10 +88,17 @@ func (r *Renderer) Render(cluster *Cluster) (*Child, error) {
 	if err := json.Unmarshal(merged, &child.Spec); err != nil {
 		return nil, fmt.Errorf("decoding the spec: %w", err)
 	}
+	if err := checkCounts("spec", &child.Spec); err != nil {
+		return nil, err
+	}
 	r.useCopies(&child.Spec)
 	named := InputsOf(&child.Spec)
-	known := values(r.data.Variables, cluster)
-	if err := expandSpec(&child.Spec, known); err != nil {
+	known, err := values(r.data.Variables, cluster)
+	if err != nil {
+		return nil, err
+	}
+	left := room(MaxSpecBytes - len(merged))
+	if err := expandSpec(&child.Spec, &left, known); err != nil {
 		return nil, err
 	}
 	child.Inputs = ownInputs(named, InputsOf(&child.Spec))
@@ -136,10 +143,11 @@ func (r *Renderer) complete(spec *v1alpha1.BundleDeploymentSpec, cluster *Cluste
 func (r *Renderer) label(child *Child, cluster *Cluster) error {
 	child.Annotations = maps.Clone(r.data.Template.Metadata.Annotations)
 	child.Labels = map[string]string{}
+	left := room(MaxSpecBytes)
 	for key, value := range r.data.Template.Metadata.Labels {
-		expanded, err := expand(value, func(name string) (string, bool) { return bucket(name, cluster.Name) })
+		expanded, err := expand(value, &left, func(name string) (string, bool) { return bucket(name, cluster.Name) })
 		if err != nil {
-			return fmt.Errorf("spec.template.metadata.labels[%s]: %q has another variable than $(bucketN)", key, value)
+			return fmt.Errorf("spec.template.metadata.labels[%.317s]: %.100q has another variable than $(bucketN)", key, value)
 		}
 		child.Labels[key] = expanded
 	}
@@ -148,16 +156,22 @@ func (r *Renderer) label(child *Child, cluster *Cluster) error {
 	return nil
 }
 
+// mostProblems bounds the problems of one spec that are named: every cluster may have them.
+const mostProblems = 10
+
 // expandSpec replaces variables in the fields that may have them, and adds the variables to those of postBuild.
-func expandSpec(spec *v1alpha1.BundleDeploymentSpec, known map[string]string) error {
+func expandSpec(spec *v1alpha1.BundleDeploymentSpec, left *room, known map[string]string) error {
 	var problems []error
 	replace := func(field string, text *string) {
-		expanded, err := expand(*text, func(name string) (string, bool) {
+		if len(problems) == mostProblems {
+			return
+		}
+		expanded, err := expand(*text, left, func(name string) (string, bool) {
 			value, has := known[name]
 			return value, has
 		})
 		if err != nil {
-			problems = append(problems, fmt.Errorf("spec.%s: %w", field, err))
+			problems = append(problems, fmt.Errorf("spec.%.100s: %w", field, err))
 		}
 		*text = expanded
 	}
@@ -179,21 +193,26 @@ func expandSpec(spec *v1alpha1.BundleDeploymentSpec, known map[string]string) er
 		for i := range spec.PostBuild.SubstituteFrom {
 			replace(fmt.Sprintf("postBuild.substituteFrom[%d].name", i), &spec.PostBuild.SubstituteFrom[i].Name)
 		}
-		addVariables(spec.PostBuild, known)
+		problems = append(problems, addVariables(spec.PostBuild, left, known))
 	}
 	return errors.Join(problems...)
 }
 
 // addVariables makes the variables of the rollout variables of postBuild, unless it sets them itself.
-func addVariables(postBuild *v1alpha1.PostBuild, known map[string]string) {
+func addVariables(postBuild *v1alpha1.PostBuild, left *room, known map[string]string) error {
 	if postBuild.Substitute == nil {
 		postBuild.Substitute = map[string]string{}
 	}
 	for name, value := range known {
-		if _, set := postBuild.Substitute[name]; !set {
-			postBuild.Substitute[name] = value
+		if _, set := postBuild.Substitute[name]; set {
+			continue
 		}
+		if err := left.take(len(name) + len(value)); err != nil {
+			return err
+		}
+		postBuild.Substitute[name] = value
 	}
+	return nil
 }
 
 // SpecHash is the value of the annotation satchel.dev/rollout-spec: the hash of a rendered spec, and of the digests of inputs that

@@ -42,7 +42,62 @@ func CheckTemplate(spec *v1alpha1.BundleRolloutSpec) error {
 		}
 		problems = append(problems, checkMerged(spec, fmt.Sprintf("spec.overrides[%d].patch, merged", i), merged))
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, checkSizes(spec, template, overrides))...)
+}
+
+// Limits of lists in a spec of a BundleDeployment, which are those of its CRD. A template has no schema that holds them.
+const (
+	mostInputs    = 50
+	mostVariables = 1000
+)
+
+// checkCounts refuses lists that are longer than permitted.
+func checkCounts(field string, spec *v1alpha1.BundleDeploymentSpec) error {
+	tooMany := func(name string, most int) error {
+		return &SizeError{fmt.Errorf("%s.%s has more than %d entries: use fewer and larger ones", field, name, most)}
+	}
+	switch {
+	case spec.Helm != nil && len(spec.Helm.ValuesFrom) > mostInputs:
+		return tooMany("helm.valuesFrom", mostInputs)
+	case spec.PostBuild != nil && len(spec.PostBuild.SubstituteFrom) > mostInputs:
+		return tooMany("postBuild.substituteFrom", mostInputs)
+	case spec.PostBuild != nil && len(spec.PostBuild.Substitute) > mostVariables:
+		return tooMany("postBuild.substitute", mostVariables)
+	}
+	return nil
+}
+
+// checkSizes refuses a template that is larger than permitted with the values of a cluster that is named in the spec. Clusters that
+// are listed elsewhere are checked when they are rendered.
+func checkSizes(spec *v1alpha1.BundleRolloutSpec, template []byte, overrides []override) error {
+	for i := range spec.Clusters {
+		one := spec.Clusters[i].Cluster
+		if one == nil {
+			continue
+		}
+		var read v1alpha1.BundleDeploymentSpec
+		merged, err := merge(template, overrides, one.Labels)
+		if err == nil && json.Unmarshal(merged, &read) != nil {
+			continue // it is reported for the cluster
+		}
+		var known map[string]string
+		if err == nil {
+			known, err = values(spec.Variables, &Cluster{Name: one.Name, Labels: one.Labels, Annotations: one.Annotations})
+		}
+		if err == nil {
+			left := room(MaxSpecBytes - len(merged))
+			for j := range spec.Variables {
+				if _, has := known[spec.Variables[j].Name]; !has {
+					known[spec.Variables[j].Name] = "" // it is reported for the cluster
+				}
+			}
+			err = expandSpec(&read, &left, known)
+		}
+		if size := (*SizeError)(nil); errors.As(err, &size) {
+			return fmt.Errorf("spec.clusters[%d], cluster %s: %w", i, one.Name, size)
+		}
+	}
+	return nil
 }
 
 // checkMerged checks a template after overrides.
@@ -63,16 +118,23 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 	if deadline <= timeout {
 		problems = append(problems, fmt.Errorf("spec.strategy.progressDeadline (%s) has to be longer than %s.timeout (%s): clusters would be overdue before they fail", deadline, field, timeout))
 	}
+	if err := checkCounts(field, &read); err != nil {
+		return errors.Join(append(problems, err)...)
+	}
 	names := map[string]string{clusterVariable: "c"}
 	for i := range spec.Variables {
 		names[spec.Variables[i].Name] = "v"
+		if value := spec.Variables[i].Value; value != nil {
+			names[spec.Variables[i].Name] = *value
+		}
 	}
+	left := room(MaxSpecBytes - len(merged))
 	if onlyCluster := read.InstallNamespace; hasVariable(onlyCluster) {
-		if _, err := expand(onlyCluster, func(name string) (string, bool) { return "", name == clusterVariable }); err != nil {
+		if _, err := expand(onlyCluster, &left, func(name string) (string, bool) { return "", name == clusterVariable }); err != nil {
 			problems = append(problems, fmt.Errorf("%s.installNamespace may have no variable but $(cluster): it cannot change", field))
 		}
 	}
-	return errors.Join(append(problems, expandSpec(&read, names))...)
+	return errors.Join(append(problems, expandSpec(&read, &left, names))...)
 }
 
 // AccountOf is the ServiceAccount of the template.

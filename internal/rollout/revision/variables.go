@@ -42,15 +42,22 @@ func (c Cluster) IsReachedBy(live *v1alpha1.BundleDeployment) bool {
 // clusterVariable is the name of the variable that every rollout has.
 const clusterVariable = "cluster"
 
+// MaxValueBytes bounds the value of a variable.
+const MaxValueBytes = 4 << 10
+
 // values are the values of the variables for a cluster. One that has neither a value nor a default is missing.
-func values(variables []v1alpha1.RolloutVariable, cluster *Cluster) map[string]string {
+func values(variables []v1alpha1.RolloutVariable, cluster *Cluster) (map[string]string, error) {
 	found := map[string]string{clusterVariable: cluster.Name}
 	for i := range variables {
-		if value, has := valueOf(&variables[i], cluster); has {
+		value, has := valueOf(&variables[i], cluster)
+		if len(value) > MaxValueBytes {
+			return nil, &SizeError{fmt.Errorf("the value of the variable %s has more than %d bytes: shorten the label, annotation or property that it is read from, or use a ConfigMap with $(cluster) in its name in postBuild.substituteFrom", variables[i].Name, MaxValueBytes)}
+		}
+		if has {
 			found[variables[i].Name] = value
 		}
 	}
-	return found
+	return found, nil
 }
 
 func valueOf(variable *v1alpha1.RolloutVariable, cluster *Cluster) (string, bool) {
@@ -77,29 +84,64 @@ var reference = regexp.MustCompile(`\$?\$\(([_a-zA-Z][_a-zA-Z0-9]*)\)`)
 
 // hasVariable tells whether a text has a variable.
 func hasVariable(text string) bool {
-	for _, found := range reference.FindAllString(text, -1) {
-		if !strings.HasPrefix(found, "$$") {
+	for {
+		at := reference.FindStringIndex(text)
+		if at == nil {
+			return false
+		}
+		if !strings.HasPrefix(text[at[0]:], "$$") {
 			return true
 		}
+		text = text[at[1]:]
 	}
-	return false
 }
 
-// expand replaces $(name) by values, once, and $$(name) by $(name). A variable without a value is an error.
-func expand(text string, values func(name string) (string, bool)) (string, error) {
-	var problem error
-	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
-		if strings.HasPrefix(found, "$$") {
-			return found[1:]
+// MaxSpecBytes bounds the spec of a BundleDeployment with all variables replaced.
+const MaxSpecBytes = 256 << 10
+
+// SizeError says that a spec, or a value in it, is larger than permitted.
+type SizeError struct{ error }
+
+// Unwrap returns the cause.
+func (e *SizeError) Unwrap() error { return e.error }
+
+// room is what may still be written into a spec, in bytes. It is counted before each value is written.
+type room int
+
+func (r *room) take(bytes int) error {
+	if *r -= room(bytes); *r < 0 {
+		return &SizeError{fmt.Errorf("the spec of the BundleDeployment has more than %d bytes with its variables replaced: use shorter values, or fewer references to them", MaxSpecBytes)}
+	}
+	return nil
+}
+
+// expand replaces $(name) by values, once, and $$(name) by $(name). A variable without a value is an error, and so is what has no room.
+func expand(text string, left *room, values func(name string) (string, bool)) (string, error) {
+	var out strings.Builder
+	for {
+		at := reference.FindStringSubmatchIndex(text)
+		if at == nil {
+			break
 		}
-		name := found[len("$(") : len(found)-len(")")]
-		value, has := values(name)
-		if !has && problem == nil {
-			problem = fmt.Errorf("the variable %s has no value: give the cluster the label, annotation or property that it is read from, or the variable a default", name)
+		value, has := text[at[0]+1:at[1]], true
+		if !strings.HasPrefix(text[at[0]:], "$$") {
+			value, has = values(text[at[2]:at[3]])
 		}
-		return value
-	})
-	return expanded, problem
+		if !has {
+			return "", fmt.Errorf("the variable %.63s has no value: give the cluster the label, annotation or property that it is read from, or the variable a default", text[at[2]:at[3]])
+		}
+		if err := left.take(len(value)); err != nil {
+			return "", err
+		}
+		out.WriteString(text[:at[0]])
+		out.WriteString(value)
+		text = text[at[1]:]
+	}
+	if out.Len() == 0 {
+		return text, nil
+	}
+	out.WriteString(text)
+	return out.String(), nil
 }
 
 // bucket is the value of $(bucketN): a number from 0 to N-1 that depends on the name of the cluster.

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -46,17 +46,18 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
-// List returns the clusters of all entries, by name. Where two entries have a cluster of the same name, the first one is used. Where
-// one entry cannot be listed, no clusters are returned: an incomplete list looks like clusters that are gone.
-func (l Lister) List(ctx context.Context, namespace, account string, entries []v1alpha1.RolloutClusters) (map[string]revision.Cluster, error) {
+// List returns the clusters of all entries, by name, with the labels, annotations and properties that keys name. Where two entries have
+// a cluster of the same name, the first one is used. Where one entry cannot be listed, no clusters are returned: an incomplete list looks
+// like clusters that are gone.
+func (l Lister) List(ctx context.Context, namespace, account string, entries []v1alpha1.RolloutClusters, keys revision.Keys) (map[string]revision.Cluster, error) {
 	found := map[string]revision.Cluster{}
 	for i := range entries {
-		some, err := l.listOne(ctx, tenant.Identity{Namespace: namespace, ServiceAccount: account}, &entries[i])
-		if err != nil {
+		some := clusters{keys: keys, found: map[string]revision.Cluster{}}
+		if err := l.listOne(ctx, tenant.Identity{Namespace: namespace, ServiceAccount: account}, &entries[i], some); err != nil {
 			return nil, err
 		}
-		maps.Copy(some, found) // the first entry wins
-		found = some
+		maps.Copy(some.found, found) // the first entry wins
+		found = some.found
 	}
 	if l.Most > 0 && len(found) > l.Most {
 		return nil, &Error{Reason: v1alpha1.ReasonLimitExceeded, Stalled: true, err: fmt.Errorf(
@@ -65,32 +66,29 @@ func (l Lister) List(ctx context.Context, namespace, account string, entries []v
 	return found, nil
 }
 
-func (l Lister) listOne(ctx context.Context, as tenant.Identity, entry *v1alpha1.RolloutClusters) (map[string]revision.Cluster, error) {
+func (l Lister) listOne(ctx context.Context, as tenant.Identity, entry *v1alpha1.RolloutClusters, into clusters) error {
 	switch {
 	case entry.Cluster != nil:
 		one := entry.Cluster
-		return map[string]revision.Cluster{one.Name: {
+		into.add(&revision.Cluster{
 			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.KubeConfig, RemoteServiceAccountName: one.RemoteServiceAccountName,
-		}}, nil
+		})
+		return nil
 	case entry.KubeConfigSecrets != nil:
-		return l.secrets(ctx, as, entry.KubeConfigSecrets)
+		return l.secrets(ctx, as, entry.KubeConfigSecrets, into)
 	case entry.ClusterAPI != nil:
-		return l.clusterAPI(ctx, as, entry.ClusterAPI)
+		return l.clusterAPI(ctx, as, entry.ClusterAPI, into)
 	case entry.ClusterProfiles != nil:
-		return l.clusterProfiles(ctx, as, entry.ClusterProfiles)
+		return l.clusterProfiles(ctx, as, entry.ClusterProfiles, into)
 	}
-	return nil, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: errors.New(
+	return &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: errors.New(
 		"an entry of spec.clusters is empty: set cluster, kubeConfigSecrets, clusterAPI or clusterProfiles")}
 }
 
 // secrets are the clusters of Secrets with a kubeconfig.
-func (l Lister) secrets(ctx context.Context, as tenant.Identity, from *v1alpha1.KubeConfigSecretClusters) (map[string]revision.Cluster, error) {
-	objects, err := l.list(ctx, as, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, &from.Selector)
-	if err != nil {
-		return nil, err
-	}
-	return clusters(objects, "secret", func(name string) v1alpha1.KubeConfigSecretReference {
-		return v1alpha1.KubeConfigSecretReference{Name: name, Key: from.Key}
+func (l Lister) secrets(ctx context.Context, as tenant.Identity, from *v1alpha1.KubeConfigSecretClusters, into clusters) error {
+	return l.list(ctx, as, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, &from.Selector, func(object *metav1.PartialObjectMetadata) error {
+		return into.addObject(object, "secret", v1alpha1.KubeConfigSecretReference{Name: object.Name, Key: from.Key}, "")
 	})
 }
 
@@ -111,25 +109,15 @@ func (l Lister) served(ctx context.Context, kind schema.GroupKind) (schema.Group
 }
 
 // clusterAPI are the clusters of Cluster API, which writes a Secret with a kubeconfig for each.
-func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alpha1.ClusterAPIClusters) (map[string]revision.Cluster, error) {
+func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alpha1.ClusterAPIClusters, into clusters) error {
 	kind, err := l.served(ctx, clusterAPIKind)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	objects, err := l.list(ctx, as, kind, &from.Selector)
-	if err != nil {
-		return nil, err
-	}
-	found, err := clusters(objects, "cluster", func(name string) v1alpha1.KubeConfigSecretReference {
-		return v1alpha1.KubeConfigSecretReference{Name: name + "-kubeconfig", Key: "value"}
+	return l.list(ctx, as, kind, &from.Selector, func(object *metav1.PartialObjectMetadata) error {
+		// The UID of a Secret says nothing of its cluster, since credentials are renewed; that of a Cluster does.
+		return into.addObject(object, "cluster", v1alpha1.KubeConfigSecretReference{Name: object.Name + "-kubeconfig", Key: "value"}, object.UID)
 	})
-	for i := range objects { // the UID of a Secret says nothing of its cluster: credentials are renewed
-		if one, has := found[objects[i].Name]; has {
-			one.UID, one.Created = objects[i].UID, objects[i].CreationTimestamp.Time
-			found[one.Name] = one
-		}
-	}
-	return found, err
 }
 
 // Gone tells whether what leads to a cluster, a Secret or a ClusterProfile, does not exist, as a ServiceAccount sees it that may read it.
@@ -160,20 +148,33 @@ func (l Lister) Gone(ctx context.Context, namespace, account string, of *v1alpha
 // clusterName is what may be the value of a label, and part of the name of an object.
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// clusters are the clusters that objects stand for. One that is being deleted still is a cluster.
-func clusters(objects []metav1.PartialObjectMetadata, what string, secret func(name string) v1alpha1.KubeConfigSecretReference) (map[string]revision.Cluster, error) {
-	found := make(map[string]revision.Cluster, len(objects))
-	for i := range objects {
-		object := &objects[i]
-		if err := checkName(what, object.Namespace, object.Name); err != nil {
-			return nil, err
-		}
-		found[object.Name] = revision.Cluster{
-			Name: object.Name, Labels: object.Labels, Annotations: object.Annotations,
-			KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: secret(object.Name)},
-		}
+// clusters are those that were listed, by name.
+type clusters struct {
+	keys  revision.Keys
+	found map[string]revision.Cluster
+}
+
+// add keeps what is needed of a cluster.
+func (c clusters) add(one *revision.Cluster) {
+	c.keys.Keep(one)
+	c.found[one.Name] = *one
+}
+
+// addObject adds the cluster that an object stands for. One that is being deleted still is a cluster. The UID is that of the cluster; empty
+// if it is not known.
+func (c clusters) addObject(object *metav1.PartialObjectMetadata, what string, secret v1alpha1.KubeConfigSecretReference, uid types.UID) error {
+	if err := checkName(what, object.Namespace, object.Name); err != nil {
+		return err
 	}
-	return found, nil
+	one := revision.Cluster{
+		Name: object.Name, Labels: object.Labels, Annotations: object.Annotations, UID: uid,
+		KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: secret},
+	}
+	if uid != "" {
+		one.Created = object.CreationTimestamp.Time
+	}
+	c.add(&one)
+	return nil
 }
 
 // checkName refuses names that cannot be those of clusters.
@@ -185,18 +186,23 @@ func checkName(what, namespace, name string) error {
 		"%s %s/%s is selected by spec.clusters, and its name cannot be that of a cluster: it may have at most 63 characters; rename it, or remove the label that selects it", what, namespace, name)}
 }
 
-// pageSize is how many objects are listed at once.
-const pageSize = 500
+// pageSize is how many objects are listed at once. Each may have 256 KiB of annotations.
+const pageSize = 50
 
-// list lists the metadata of objects of a namespace as an account of it.
-func (l Lister) list(ctx context.Context, as tenant.Identity, resource schema.GroupVersionResource, selector *metav1.LabelSelector) ([]metav1.PartialObjectMetadata, error) {
-	var all []metav1.PartialObjectMetadata
-	return all, l.pages(ctx, as, resource, selector, func(client *tenant.Client, options metav1.ListOptions) (string, error) {
+// list lists the metadata of objects of a namespace as an account of it. Nothing of a page is kept but what add keeps.
+func (l Lister) list(
+	ctx context.Context, as tenant.Identity, resource schema.GroupVersionResource, selector *metav1.LabelSelector, add func(*metav1.PartialObjectMetadata) error,
+) error {
+	return l.pages(ctx, as, resource, selector, func(client *tenant.Client, options metav1.ListOptions) (string, error) {
 		page, err := client.ListMetadata(ctx, tenant.Ref{Resource: resource, Namespace: as.Namespace}, options)
 		if err != nil {
 			return "", err
 		}
-		all = slices.Concat(all, page.Items)
+		for i := range page.Items {
+			if err := add(&page.Items[i]); err != nil {
+				return "", err
+			}
+		}
 		return page.Continue, nil
 	})
 }

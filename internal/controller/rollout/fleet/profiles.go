@@ -16,12 +16,11 @@ import (
 )
 
 // clusterProfiles are the clusters of ClusterProfiles, which a cluster manager writes.
-func (l Lister) clusterProfiles(ctx context.Context, as tenant.Identity, from *v1alpha1.ClusterProfileClusters) (map[string]revision.Cluster, error) {
+func (l Lister) clusterProfiles(ctx context.Context, as tenant.Identity, from *v1alpha1.ClusterProfileClusters, into clusters) error {
 	if _, err := l.served(ctx, clusterprofile.Kind); err != nil {
-		return nil, err
+		return err
 	}
-	found := map[string]revision.Cluster{}
-	err := l.pages(ctx, as, clusterprofile.Resource, &from.Selector, func(client *tenant.Client, options metav1.ListOptions) (string, error) {
+	return l.pages(ctx, as, clusterprofile.Resource, &from.Selector, func(client *tenant.Client, options metav1.ListOptions) (string, error) {
 		page, err := client.ListPage(ctx, tenant.Ref{Resource: clusterprofile.Resource, Namespace: as.Namespace}, options)
 		if err != nil {
 			return "", err
@@ -34,19 +33,15 @@ func (l Lister) clusterProfiles(ctx context.Context, as tenant.Identity, from *v
 			if err := checkName("clusterprofile", profile.Namespace, profile.Name); err != nil {
 				return "", err
 			}
-			found[profile.Name] = ofProfile(profile, from.AccessProvider)
+			into.add(ofProfile(profile, from.AccessProvider))
 		}
 		return page.GetContinue(), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // ofProfile is the cluster of a ClusterProfile.
-func ofProfile(profile *inventory.ClusterProfile, accessProvider string) revision.Cluster {
-	return revision.Cluster{
+func ofProfile(profile *inventory.ClusterProfile, accessProvider string) *revision.Cluster {
+	return &revision.Cluster{
 		Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations, UID: profile.UID, Created: profile.CreationTimestamp.Time,
 		Properties: clusterprofile.Properties(profile), Unhealthy: clusterprofile.Unhealthy(profile),
 		KubeConfig: &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: accessProvider}},

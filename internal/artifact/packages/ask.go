@@ -14,10 +14,13 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/artifact/volume"
+	"github.com/satchel-dev/satchel/internal/catalog/lean"
 )
 
 const (
-	// mostBytes bounds the answer about one package. The largest one of a public catalog of 130 MB has 0.5 MB.
+	// mostBytes bounds the answer about one package, which is never in memory as a whole. The largest one of a public catalog of
+	// 130 MB has 0.5 MB.
 	mostBytes = 32 << 20
 	// mostProblem bounds the text of a problem.
 	mostProblem = 1 << 10
@@ -45,9 +48,9 @@ func (r *Reader) ask(ctx context.Context, c Catalog, name string, was header, ke
 	now := header{Namespace: c.Namespace, Catalog: c.Name, Package: name, Content: c.Content}
 	switch response.StatusCode {
 	case http.StatusNotModified:
-		return r.confirm(keyOf(c, name), was, c.Content)
+		return r.confirm(keyOf(c, name), c.Content)
 	case http.StatusNoContent:
-		return r.keep(now, nil)
+		return r.keep(now, lean.Parsed{})
 	case http.StatusUnprocessableEntity:
 		text, err := io.ReadAll(io.LimitReader(response.Body, mostProblem))
 		if err != nil {
@@ -55,9 +58,9 @@ func (r *Reader) ask(ctx context.Context, c Catalog, name string, was header, ke
 		}
 		now.Problem = strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
 		now.Digest = digestOf(text)
-		return r.keep(now, nil)
+		return r.keep(now, lean.Parsed{})
 	case http.StatusOK:
-		return r.receive(now, response)
+		return r.receive(ctx, now, response)
 	case http.StatusNotFound:
 		return Found{}, errors.New("the artifact server does not serve the catalog: it has to be fetched again")
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -66,20 +69,36 @@ func (r *Reader) ask(ctx context.Context, c Catalog, name string, was header, ke
 	return Found{}, fmt.Errorf("the artifact server answered %s", response.Status)
 }
 
-// receive reads the blobs of a package, and compares them with their digest.
-func (r *Reader) receive(now header, response *http.Response) (Found, error) {
-	content, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
+// receive writes the blobs of a package to a file, compares them with their digest, and has them parsed.
+func (r *Reader) receive(ctx context.Context, now header, response *http.Response) (Found, error) {
+	draft, err := volume.NewDraft(volume.OSFileSystem{}, r.root, ".")
 	if err != nil {
 		return Found{}, fmt.Errorf("receiving the package: %w", err)
 	}
-	if len(content) > mostBytes {
+	defer draft.Discard()
+	sum := sha256.New()
+	received, err := io.Copy(io.MultiWriter(draft, sum), io.LimitReader(response.Body, mostBytes+1))
+	if err != nil {
+		return Found{}, fmt.Errorf("receiving the package: %w", err)
+	}
+	if received > mostBytes {
 		return Found{}, fmt.Errorf("the package has more than %d bytes", mostBytes)
 	}
-	now.Digest = digestOf(content)
+	now.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	if tag := response.Header.Get("Etag"); tag != `"`+now.Digest+`"` {
 		return Found{}, fmt.Errorf("the package has the digest %s, and the artifact server says %.100s", now.Digest, tag)
 	}
-	return r.keep(now, content)
+	blobs, err := draft.Open()
+	if err != nil {
+		return Found{}, fmt.Errorf("reading the package: %w", err)
+	}
+	defer blobs.Close() //nolint:errcheck // only read from
+	parsed, err := r.parse(ctx, now.Namespace, now.Package, blobs)
+	if err != nil {
+		return Found{}, fmt.Errorf("parsing the package: %w", err)
+	}
+	now.Problem = parsed.Problem
+	return r.keep(now, parsed)
 }
 
 func digestOf(content []byte) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/catalog/lean"
 )
 
-// header is the first line of a file with an answer. The blobs follow.
+// header is the first line of a file with an answer. The parsed package follows.
 type header struct {
 	Namespace string `json:"namespace"`
 	Catalog   string `json:"catalog"`
@@ -25,6 +25,8 @@ type header struct {
 	// Digest of the blobs, or of the problem; "" if the catalog does not have the package.
 	Digest  string `json:"digest,omitempty"`
 	Problem string `json:"problem,omitempty"`
+	// Parsed is the digest of what follows; "" if nothing does.
+	Parsed string `json:"parsed,omitempty"`
 }
 
 // keyOf is the name of the file with the answer about a package.
@@ -59,31 +61,41 @@ func (r *Reader) list() error {
 	return nil
 }
 
+// split divides a file with an answer into the header and the parsed package.
 func split(content []byte) (header, []byte, error) {
-	first, blobs, found := bytes.Cut(content, []byte("\n"))
+	first, encoded, found := bytes.Cut(content, []byte("\n"))
 	var of header
 	if !found {
 		return of, nil, errors.New("it is cut off")
 	}
-	return of, blobs, json.Unmarshal(first, &of)
+	if err := json.Unmarshal(first, &of); err != nil {
+		return of, nil, err
+	}
+	if (of.Parsed != "") != (of.Digest != "" && of.Problem == "") || of.Parsed != "" && digestOf(encoded) != of.Parsed {
+		return of, nil, errors.New("it is damaged")
+	}
+	return of, encoded, nil
 }
 
 // keep stores an answer, and returns it.
-func (r *Reader) keep(of header, blobs []byte) (Found, error) {
-	found, err := parse(of, blobs)
+func (r *Reader) keep(of header, parsed lean.Parsed) (Found, error) {
+	if of.Parsed = ""; len(parsed.Package) > 0 {
+		of.Parsed = digestOf(parsed.Package)
+	}
+	found, err := r.found(of, parsed.Package)
 	if err != nil {
 		return Found{}, err
 	}
-	return found, r.store(of, blobs)
+	return found, r.store(of, parsed.Package)
 }
 
-func (r *Reader) store(of header, blobs []byte) error {
+func (r *Reader) store(of header, encoded []byte) error {
 	first, err := json.Marshal(of)
 	if err != nil {
 		return fmt.Errorf("keeping a package: %w", err)
 	}
 	key := keyOf(Catalog{Namespace: of.Namespace, Name: of.Catalog}, of.Package)
-	content := append(append(first, '\n'), blobs...)
+	content := append(append(first, '\n'), encoded...)
 	if err := volume.WriteDurably(volume.OSFileSystem{}, r.root, key, content); err != nil {
 		return fmt.Errorf("keeping a package: %w", err)
 	}
@@ -94,57 +106,54 @@ func (r *Reader) store(of header, blobs []byte) error {
 }
 
 // confirm notes that an answer holds for a newer content of the catalog.
-func (r *Reader) confirm(key string, was header, content string) (Found, error) {
-	file, err := r.root.ReadFile(key)
+func (r *Reader) confirm(key, content string) (Found, error) {
+	of, encoded, err := r.open(key)
 	if err != nil {
-		return Found{}, fmt.Errorf("reading a kept package: %w", err)
+		return Found{}, err
 	}
-	_, blobs, err := split(file)
-	if err != nil {
-		return Found{}, fmt.Errorf("reading a kept package: %w", err)
-	}
-	was.Content = content
-	return r.keep(was, blobs)
+	of.Content = content
+	return r.keep(of, lean.Parsed{Package: encoded})
 }
 
-// load reads an answer from disk.
-func (r *Reader) load(key string, of header) (Found, error) {
-	file, err := r.root.ReadFile(key)
-	if err != nil {
-		return Found{}, fmt.Errorf("reading a kept package: %w", err)
+// load reads an answer from disk, or from memory if it is there.
+func (r *Reader) load(key string, was header) (Found, error) {
+	if parsed := r.decoded.get(was.Parsed); parsed != nil {
+		return Found{Package: parsed, Digest: was.Digest}, nil
 	}
-	_, blobs, err := split(file)
+	of, encoded, err := r.open(key)
 	if err != nil {
-		return Found{}, fmt.Errorf("reading a kept package: %w", err)
+		return Found{}, err
 	}
-	return parse(of, blobs)
+	return r.found(of, encoded)
 }
 
-// parse reads the blobs of an answer, after it compared them with their digest.
-func parse(of header, blobs []byte) (Found, error) {
+func (r *Reader) open(key string) (header, []byte, error) {
+	file, err := r.root.ReadFile(key)
+	if err != nil {
+		return header{}, nil, fmt.Errorf("reading a kept package: %w", err)
+	}
+	of, encoded, err := split(file)
+	if err != nil {
+		return header{}, nil, fmt.Errorf("reading a kept package: %w", err)
+	}
+	return of, encoded, nil
+}
+
+// found decodes an answer, and keeps it in memory.
+func (r *Reader) found(of header, encoded []byte) (Found, error) {
 	switch {
 	case of.Problem != "":
 		return Found{Digest: of.Digest, Problem: errors.New(of.Problem)}, nil
 	case of.Digest == "":
 		return Found{}, nil
-	case digestOf(blobs) != of.Digest:
-		return Found{}, errors.New("the kept package is damaged")
-	case len(blobs) == 0: // blobs of other schemas only
-		return Found{Package: &catalog.Package{Name: of.Package}, Digest: of.Digest}, nil
 	}
-	builder := lean.NewBuilder(of.Package, lean.DefaultLimits())
-	number := 0
-	for line := range bytes.Lines(blobs) {
-		number++
-		var blob struct{ Schema string }
-		if err := json.Unmarshal(line, &blob); err != nil {
-			return Found{}, fmt.Errorf("line %d of the package: %w", number, err)
-		}
-		builder.Add(lean.Blob{Path: of.Package, Number: number, Schema: blob.Schema, Package: of.Package, JSON: line})
+	if parsed := r.decoded.get(of.Parsed); parsed != nil {
+		return Found{Package: parsed, Digest: of.Digest}, nil
 	}
-	parsed, err := builder.Package()
-	if err != nil {
-		return Found{Digest: of.Digest, Problem: err}, nil
+	parsed := &catalog.Package{}
+	if err := json.Unmarshal(encoded, parsed); err != nil {
+		return Found{}, fmt.Errorf("decoding the package: %w", err)
 	}
+	r.decoded.put(of.Parsed, parsed, len(encoded))
 	return Found{Package: parsed, Digest: of.Digest}, nil
 }

@@ -3,6 +3,7 @@
 package packages_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact/packages"
 	"github.com/satchel-dev/satchel/internal/catalog"
+	"github.com/satchel-dev/satchel/internal/catalog/lean"
 )
 
 const blobs = `{"schema":"olm.channel","package":"shop","name":"stable","entries":[{"name":"shop.v1.0.0"}]}
@@ -67,7 +69,7 @@ func serve(t *testing.T) *serving {
 
 func open(t *testing.T, s *serving, dir string) *packages.Reader {
 	t.Helper()
-	reader, err := packages.Open(packages.Options{Client: http.DefaultClient, ServerURLs: []string{s.URL}, CacheDir: dir})
+	reader, err := packages.Open(packages.Options{Client: http.DefaultClient, ServerURLs: []string{s.URL}, CacheDir: dir, Parse: parse})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func TestC50Lookups(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: t.TempDir()})
+	reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: t.TempDir(), Parse: parse})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +193,7 @@ func TestDamagedFiles(t *testing.T) {
 	if _, err := reader.Read(t.Context(), s.catalog("one"), "shop"); err != nil {
 		t.Fatal(err)
 	}
+	reader = open(t, s, dir) // which has nothing in memory
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v: %v", files, err)
@@ -214,4 +217,9 @@ func TestDamagedFiles(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 0 {
 		t.Errorf("a deleted catalog leaves %v: %v", left, err)
 	}
+}
+
+// parse parses the blobs of a package in this process.
+func parse(_ context.Context, _, name string, blobs *os.File) (lean.Parsed, error) {
+	return lean.Parse(name, blobs)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/catalog"
+	"github.com/satchel-dev/satchel/internal/catalog/lean"
 )
 
 // Options say where a Reader may ask, and where it keeps answers.
@@ -24,6 +25,9 @@ type Options struct {
 	ServerURLs []string
 	// CacheDir is the folder with the answers; it is created when missing. One process uses it at a time.
 	CacheDir string
+	// Parse parses the blobs of a package, in a file that is open for reading only. A controller has that done in a worker process:
+	// see jobs.ParsePackage.
+	Parse func(ctx context.Context, namespace, name string, blobs *os.File) (lean.Parsed, error)
 }
 
 // Catalog is a catalog as its status advertises it.
@@ -39,7 +43,7 @@ func (c Catalog) String() string { return c.Namespace + "/" + c.Name }
 
 // Found is what a catalog says about a package.
 type Found struct {
-	// Package is nil if the catalog does not have it, or has left it out.
+	// Package is nil if the catalog does not have it, or has left it out. It is shared, and must not be changed.
 	Package *catalog.Package
 	// Digest changes if and only if resolution may; "" if the catalog does not have the package.
 	Digest string
@@ -52,6 +56,8 @@ type Reader struct {
 	client  http.Client
 	servers []string
 	root    *os.Root
+	parse   func(ctx context.Context, namespace, name string, blobs *os.File) (lean.Parsed, error)
+	decoded decoded
 	busy    volume.Locks // by key: what is asked for is asked for once
 
 	mu    sync.Mutex
@@ -62,14 +68,14 @@ type Reader struct {
 
 // Open prepares a Reader with the answers that are on disk.
 func Open(o Options) (*Reader, error) {
-	if o.Client == nil {
-		return nil, errors.New("preparing to read catalogs: no HTTP client was given")
+	if o.Client == nil || o.Parse == nil {
+		return nil, errors.New("preparing to read catalogs: no HTTP client or no parser was given")
 	}
 	root, err := volume.OpenFolder(o.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read catalogs: %w", err)
 	}
-	r := &Reader{client: *o.Client, root: root, known: map[string]header{}}
+	r := &Reader{client: *o.Client, root: root, parse: o.Parse, known: map[string]header{}}
 	r.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for _, server := range o.ServerURLs {
 		r.servers = append(r.servers, strings.TrimRight(server, "/"))

@@ -183,6 +183,12 @@ func (d *Draft) Write(p []byte) (int, error) {
 	return n, WrapError("writing", err)
 }
 
+// Open opens what was written so far for reading.
+func (d *Draft) Open() (*os.File, error) {
+	file, err := d.root.Open(d.name)
+	return file, WrapError("opening a temporary file", err)
+}
+
 // Publish makes the content durable and then gives it its final name in the same folder, durably.
 func (d *Draft) Publish(base string) error {
 	if err := d.file.Sync(); err != nil {

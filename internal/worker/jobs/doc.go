@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jobs has the jobs of worker processes: they convert bundles, find the format of one, describe charts and
-// judge the upgrades of CRDs. The files of a bundle are passed by descriptor, options and results as CBOR, which
+// Package jobs has the jobs of worker processes: they convert bundles, find the format of one, describe charts,
+// judge the upgrades of CRDs and parse packages of catalogs. The files of a bundle are passed by descriptor, options and results as CBOR, which
 // distinguishes integers from floating-point numbers. Options can contain values of Secrets: they stay in memory.
 package jobs
 
@@ -24,11 +24,12 @@ const (
 	convertKind  = "convert"
 	describeKind = "describe"
 	judgeKind    = "judge"
+	parseKind    = "parse-package"
 )
 
 // Handlers are the jobs, for child.Main.
 func Handlers() map[string]child.Handler {
-	return map[string]child.Handler{convertKind: convertBundle, describeKind: describeChart, judgeKind: judgeUpgrade}
+	return map[string]child.Handler{convertKind: convertBundle, describeKind: describeChart, judgeKind: judgeUpgrade, parseKind: parsePackage}
 }
 
 // Runner runs jobs in worker processes: a worker.Pool.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/packages"
+	"github.com/satchel-dev/satchel/internal/catalog/lean"
 )
 
 // objects are what a cache holds.
@@ -70,7 +72,7 @@ func TestC49OnlyTheDeploymentsOfAMovedPackageWake(t *testing.T) {
 		_, _ = w.Write([]byte(content))
 	}))
 	t.Cleanup(server.Close)
-	reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: t.TempDir()})
+	reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: t.TempDir(), Parse: parse})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,4 +158,9 @@ func TestC52VisibleCatalogs(t *testing.T) {
 			t.Errorf("%s: sees %v, %v; want %v", name, got, err, tc.want)
 		}
 	}
+}
+
+// parse parses the blobs of a package in this process.
+func parse(_ context.Context, _, name string, blobs *os.File) (lean.Parsed, error) {
+	return lean.Parse(name, blobs)
 }

@@ -210,7 +210,7 @@ func TestC32ResolutionWithoutTheServer(t *testing.T) {
 	c.Status.URLs = &v1alpha1.CatalogURLs{Base: server.URL + "/catalogs/team/community"}
 	resolve := func(content, version string) (string, error) {
 		t.Helper()
-		reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: folder})
+		reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: folder, Parse: parse})
 		if err != nil {
 			t.Fatal(err)
 		}

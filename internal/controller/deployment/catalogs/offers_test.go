@@ -33,7 +33,7 @@ func TestC50Offers(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: t.TempDir()})
+	reader, err := packages.Open(packages.Options{Client: server.Client(), ServerURLs: []string{server.URL}, CacheDir: t.TempDir(), Parse: parse})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/artifact/packages"
+	"github.com/satchel-dev/satchel/internal/catalog/lean"
 	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
@@ -30,6 +31,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/worker"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
 // Setup adds the deployment controller to a manager, and returns its reconciler. It reconciles the deployments of a
@@ -44,10 +46,7 @@ func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	if err := o.Remote.Validate(); err != nil {
 		return nil, err
 	}
-	deps, err := o.collaborators(ctx, mgr)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if o.Workers.Metrics, err = worker.NewMetrics(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
@@ -57,6 +56,10 @@ func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 	}
 	if err := mgr.Add(closing{workers}); err != nil {
 		return nil, errors.Join(err, workers.Close())
+	}
+	deps, err := o.collaborators(ctx, mgr, workers)
+	if err != nil {
+		return nil, err
 	}
 	deps.Shard = part
 	deps.Workers = workers
@@ -108,7 +111,7 @@ func sweepOnce(r *deployment.Reconciler) manager.RunnableFunc {
 }
 
 // collaborators are what the reconciler works with, as far as the manager and the flags decide it.
-func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (deployment.Deps, error) {
+func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager, workers jobs.Runner) (deployment.Deps, error) {
 	artifacts, err := loader.NewClient(loader.ClientOptions{
 		ServerURLs: o.ArtifactServers, TokenFile: o.ArtifactTokenFile, CAFile: o.ArtifactCAFile,
 	})
@@ -122,7 +125,12 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager) (deploymen
 	if err != nil {
 		return deployment.Deps{}, err
 	}
-	catalogPackages, err := packages.Open(packages.Options{Client: artifacts, ServerURLs: o.ArtifactServers, CacheDir: filepath.Join(o.CachePath, "catalogs")})
+	catalogPackages, err := packages.Open(packages.Options{
+		Client: artifacts, ServerURLs: o.ArtifactServers, CacheDir: filepath.Join(o.CachePath, "catalogs"),
+		Parse: func(ctx context.Context, namespace, name string, blobs *os.File) (lean.Parsed, error) {
+			return jobs.ParsePackage(ctx, workers, namespace, name, blobs)
+		},
+	})
 	if err != nil {
 		return deployment.Deps{}, err
 	}

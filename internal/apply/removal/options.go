@@ -24,6 +24,9 @@ type Options struct {
 	// Migrations remembers how far the resources of CRDs have been rewritten from one
 	// call to the next: without it, only as many as one call writes can be migrated.
 	Migrations *storageversion.Migrations
+	// HandOver returns the deployment to which an object is released instead of its deletion, or what the deletion waits for; nil if
+	// all is deleted.
+	HandOver func(inventory.ID) (to, waits string)
 }
 
 func (o Options) defaulted() Options {
@@ -32,6 +35,9 @@ func (o Options) defaulted() Options {
 	}
 	if o.MigrationPatience <= 0 {
 		o.MigrationPatience = storageversion.DefaultPatience
+	}
+	if o.HandOver == nil {
+		o.HandOver = func(inventory.ID) (to, waits string) { return "", "" }
 	}
 	if o.Migrations == nil {
 		o.Migrations = &storageversion.Migrations{}
@@ -42,7 +48,7 @@ func (o Options) defaulted() Options {
 // deleter deletes or releases objects of the owner with these options.
 func (o Options) deleter(client *tenant.Client, owner inventory.Owner) deleter {
 	return deleter{
-		client: client, owner: owner, limit: o.Parallelism,
+		client: client, owner: owner, limit: o.Parallelism, handOver: o.HandOver,
 		migrator: storageversion.Migrator{Client: client, Owner: owner, Limit: o.Parallelism, Patience: o.MigrationPatience, Migrations: o.Migrations},
 	}
 }

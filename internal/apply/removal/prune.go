@@ -41,6 +41,8 @@ type Pruned struct {
 	DeletedIDs []inventory.ID
 	// Orphaned are those of the Gone objects that stay, annotated as orphaned.
 	Orphaned []inventory.ID
+	// HandedOver names the deployments to which objects were released.
+	HandedOver []string
 	// Waiting objects are terminating, or were changing; try again.
 	Waiting []Remaining
 	// Denied objects could not be deleted.
@@ -58,6 +60,7 @@ func (p *Pruned) Add(more Pruned) {
 	p.Deleted += more.Deleted
 	p.DeletedIDs = append(p.DeletedIDs, more.DeletedIDs...)
 	p.Orphaned = append(p.Orphaned, more.Orphaned...)
+	p.HandedOver = append(p.HandedOver, more.HandedOver...)
 	p.Waiting = append(p.Waiting, more.Waiting...)
 	p.Denied = append(p.Denied, more.Denied...)
 	p.Notes = append(p.Notes, more.Notes...)
@@ -100,6 +103,9 @@ func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner invento
 		if end.orphaned {
 			p.Orphaned = append(p.Orphaned, id)
 		}
+		if end.handed != "" {
+			p.HandedOver = append(p.HandedOver, end.handed)
+		}
 		if end.note != "" {
 			p.Notes = append(p.Notes, id.String()+" "+end.note)
 		}
@@ -109,7 +115,8 @@ func (p *Pruned) stage(ctx context.Context, client *tenant.Client, owner invento
 // end is the result for one object; zero when it was not begun.
 type end struct {
 	gone, deleted bool
-	orphaned      bool // gone from the inventory, and stays
+	orphaned      bool   // gone from the inventory, and stays
+	handed        string // the deployment that it was released to
 	waiting, note string
 	denied        *objecterror.Error
 }
@@ -120,6 +127,7 @@ type deleter struct {
 	owner    inventory.Owner
 	limit    int
 	migrator storageversion.Migrator
+	handOver func(inventory.ID) (to, waits string)
 }
 
 func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
@@ -132,6 +140,19 @@ func (d deleter) object(ctx context.Context, deletion plan.Deletion) end {
 		return end{denied: &objecterror.Error{ID: deletion.ID, Reason: "Forbidden", Message: "cannot be looked at: " + deletion.Reason}}
 	case plan.Release:
 		return d.release(ctx, deletion)
+	}
+	switch to, waits := d.handOver(deletion.ID); {
+	case waits != "":
+		return end{waiting: waits}
+	case to != "":
+		kept := d.release(ctx, deletion)
+		if kept.orphaned {
+			kept.note = "is handed over to BundleDeployment " + to
+			kept.handed = to
+		}
+		return kept
+	}
+	switch deletion.How {
 	case plan.DeleteEmpty:
 		return d.deleteEmpty(ctx, deletion)
 	case plan.DeleteUnused:

@@ -28,6 +28,7 @@ func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.scrubs.Forget(key)
 	r.renderer.Forget(key)
 	r.progress.Forget(key)
+	r.handover.Forget(key)
 	r.Work.Forget(key)
 	uid := r.memory.Forget(key)
 	if uid == "" {

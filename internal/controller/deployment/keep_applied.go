@@ -42,7 +42,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	kept := &state{
 		Subject: s.Subject, listed: stage.ListingOf(s.listed.Current()),
 		resolved: stage.Resolved{Due: true, Unapproved: approval.AwaitsApproval(err)},
-		rendered: stage.Rendered{Desired: last.Objects, Wanted: last.Certificates},
+		rendered: stage.Rendered{Desired: r.stillOurs(s, last.Objects), Wanted: last.Certificates},
 	}
 	kept.Keeping, kept.Snapshot = true, snapshot.NewReader(r.Snapshots, string(s.Object.UID))
 	s.kept = kept

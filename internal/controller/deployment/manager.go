@@ -38,6 +38,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/dependency"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/handover"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/healthchecks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
@@ -143,6 +144,7 @@ type Reconciler struct {
 	kinds       *waiting.Kinds
 	localTurns  *pipeline.Turns // of deployments to this cluster
 	remoteTurns *pipeline.Turns // of deployments to other clusters
+	handover    handover.Index  // objects that deployments want of one another
 	progress    budget.Progress // of turns of deployments to other clusters, and dry runs that need not be repeated
 	watches     *drift.Hub
 	labels      nslabel.Reader
@@ -291,6 +293,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return r.suspended(bounded, s)
 	}
 	err = r.runSteps(bounded, s)
+	err = r.handOver(bounded, s, err)
 	r.keepApplied(bounded, s, err)
 	err = r.scrub(bounded, s, err)
 	if ctx.Err() != nil {

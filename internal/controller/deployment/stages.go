@@ -5,6 +5,8 @@ package deployment
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/satchel-dev/satchel/internal/controller/deployment/catalogs"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/decide"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/deliver"
@@ -29,7 +31,7 @@ func (r *Reconciler) connect() {
 	r.catalogs = catalogs.Stage{Reader: r.Client, Packages: r.Packages, Shared: r.SharedCatalogs, Saw: r.follower.Saw}
 	r.render = render.Stage{Renderer: r.renderer, Artifacts: r.Artifacts, Entropy: r.Entropy}
 	r.decide = decide.Stage{
-		Reader: r.Client, Approvals: approvals, Watches: r.watches, Kinds: r.kinds, Progress: &r.progress, Offers: r.catalogs.Offers,
+		Reader: r.Client, Approvals: approvals, Watches: r.watches, Kinds: r.kinds, Progress: &r.progress, Offers: r.catalogs.Offers, Handover: &r.handover,
 		Judge: func(namespace string) decide.Judge { return r.renderer.JudgeUpgrade(namespace) },
 	}
 	r.hooks = hooks.Runner{
@@ -40,7 +42,8 @@ func (r *Reconciler) connect() {
 	}
 	r.deliver = deliver.Stage{
 		Hooks: &r.hooks, Events: events, Approvals: approvals, Artifacts: r.Artifacts, Snapshots: r.Snapshots,
-		Watches: r.watches, Migrations: r.migrations, Recent: &r.recent,
+		Watches: r.watches, Migrations: r.migrations, Recent: &r.recent, Reader: r.Client, Handover: &r.handover,
+		Wake: func(key types.NamespacedName) { r.waker.Wake(key, 0) },
 	}
 	r.settle = settle.Stage{
 		Events: events, Approvals: approvals, Watches: r.watches, Names: r.names, Scrubs: &r.scrubs,

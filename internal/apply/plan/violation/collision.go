@@ -18,7 +18,8 @@ func Collides(l ownership.Live, id inventory.ID, owner inventory.Owner) Violatio
 	}
 	switch {
 	case l.HeldByAnother(owner):
-		violation.Remedy = fmt.Sprintf("remove it from one of the two, for two deployments never share an object; "+
+		violation.Remedy = fmt.Sprintf("two deployments never share an object: to move it here from a deployment of the same namespace, leave this one as it is and remove "+
+			"the object from the other one, which then hands it over with its data; to leave it there, remove it here; "+
 			"if the other one is gone for good, take the labels %s and %s off the object and annotate it with %s: \"true\"",
 			inventory.LabelDeployment, inventory.LabelNamespace, inventory.AnnotationOrphaned)
 	case strings.HasPrefix(l.Tool, ownership.HelmRelease):

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/handover"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/waiting"
 )
@@ -36,6 +37,8 @@ type Stage struct {
 	Progress *budget.Progress
 	// Offers finds packages of the catalogs that a namespace sees which provide what a plan lacks. What it does not find is left out.
 	Offers func(ctx context.Context, namespace string, needs []requirement.Need) map[requirement.Need][]requirement.Offer
+	// Handover learns which objects a refused plan wants of other deployments.
+	Handover *handover.Index
 	// Awaited are the names of the packages that deployments require.
 	Awaited waiting.Names
 	// Blocked are the names of the deployments that would lose what they require by a plan that is refused for that.

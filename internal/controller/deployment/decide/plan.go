@@ -39,6 +39,7 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	if err := st.protectDependents(ctx, in, asked.RequirementsPolicy, &made); err != nil {
 		return pipeline.Stop, err
 	}
+	st.wantOf(ctx, in, observed, &made)
 	in.Decided.Observed = observed.Live
 	if in.Resolved.LeavesDrift(in.Subject) {
 		if in.Decided.Drift, err = stage.LeaveDrift(ctx, in.Resolved.Access.Client, in.Subject, &made); err != nil {

@@ -6,11 +6,15 @@
 package deliver
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/storageversion"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/handover"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
@@ -25,6 +29,12 @@ type Stage struct {
 	Snapshots  *lastapplied.Snapshots
 	Watches    *drift.Hub
 	Migrations *storageversion.Migrations
+	// Reader reads the other deployments, and sources, of a namespace from the cache.
+	Reader client.Reader
+	// Handover knows which objects other deployments want.
+	Handover *handover.Index
+	// Wake queues a deployment.
+	Wake func(types.NamespacedName)
 	// Recent reads single objects of Snapshots.
 	Recent *snapshot.Recent
 }

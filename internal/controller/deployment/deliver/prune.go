@@ -4,7 +4,10 @@ package deliver
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -50,7 +53,12 @@ func (st *Stage) Prune(ctx context.Context, in *Input) (pipeline.Outcome, error)
 
 // pruneStages executes deletions, and records their outcome.
 func (st *Stage) pruneStages(ctx context.Context, in *Input, stages []plan.DeletionStage) (removal.Pruned, error) {
-	pruned, err := removal.Prune(ctx, in.Resolved.Access.Client, in.Owner, stages, removal.Options{Migrations: st.Migrations})
+	decision, err := st.Handover.Decide(ctx, st.Reader, in.Object, in.Listed.Current().Target(), in.Now)
+	if err != nil {
+		return removal.Pruned{}, err
+	}
+	pruned, err := removal.Prune(ctx, in.Resolved.Access.Client, in.Owner, stages, removal.Options{Migrations: st.Migrations, HandOver: decision.Of})
+	defer st.wake(in, pruned)
 	if in.Delivered.Pruned == nil {
 		in.Delivered.Pruned = &removal.Pruned{}
 	}
@@ -74,7 +82,14 @@ func (st *Stage) Remove(ctx context.Context, in *Input) (pipeline.Outcome, error
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	removed, err := removal.Remove(ctx, in.Resolved.Access.Client, in.Owner, in.Listed.Inventory(), removal.Options{Migrations: st.Migrations, Pruning: pruning})
+	decision, err := st.Handover.Decide(ctx, st.Reader, in.Object, in.Listed.Current().Target(), in.Now)
+	if err != nil {
+		return pipeline.Stop, err
+	}
+	removed, err := removal.Remove(ctx, in.Resolved.Access.Client, in.Owner, in.Listed.Inventory(), removal.Options{
+		Migrations: st.Migrations, Pruning: pruning, HandOver: decision.Of,
+	})
+	defer st.wake(in, removed.Pruned)
 	in.Delivered.Removed = &removed
 	if recorded := in.Listed.Record(in.Subject, removed.Inventory); recorded != nil {
 		return pipeline.Stop, recorded
@@ -86,4 +101,22 @@ func (st *Stage) Remove(ctx context.Context, in *Input) (pipeline.Outcome, error
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonRemovalFailed, Err: stage.ObjectErrors(removed.Denied)}
 	}
 	return pipeline.Continue, nil
+}
+
+// GiveAway releases the objects that left a bundle and that other deployments want, although its plan is refused: of two deployments
+// that want objects of one another, neither could go on otherwise.
+func (st *Stage) GiveAway(ctx context.Context, in *Input) error {
+	if len(in.Decided.GivenAway) == 0 {
+		return nil
+	}
+	_, err := st.pruneStages(ctx, in, in.Decided.GivenAway)
+	return err
+}
+
+// wake queues the deployments to which objects were released.
+func (st *Stage) wake(in *Input, pruned removal.Pruned) {
+	slices.Sort(pruned.HandedOver)
+	for _, name := range slices.Compact(pruned.HandedOver) {
+		st.Wake(types.NamespacedName{Namespace: in.Object.Namespace, Name: name})
+	}
 }

@@ -22,6 +22,8 @@ type Decided struct {
 	Drift     Drift
 	// Accepted: the plan has no violations, and is executed or waits for an approval.
 	Accepted bool
+	// GivenAway are deletions of a plan that is refused, of objects that other deployments want: these are released to them.
+	GivenAway []plan.DeletionStage
 	// Passed are the objects with a dry run that passed in this reconcile. Tried: some did, and are remembered.
 	Passed map[inventory.ID]bool
 	Tried  bool

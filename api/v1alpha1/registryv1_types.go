@@ -89,7 +89,8 @@ type CRDOptions struct {
 	// UpgradeSafety says what happens to a change of a CustomResourceDefinition that could
 	// break existing custom resources: that removes a stored version or a field, or narrows a
 	// type. Enforce, the default, refuses the plan with the offending paths; Warn applies it
-	// with a warning; None does not check.
+	// with a warning; None does not check. While no custom resource exists, which the ServiceAccount
+	// has to be permitted to list in all namespaces, such a change is a warning.
 	// +optional
 	// +kubebuilder:default=Enforce
 	// +kubebuilder:validation:Enum=Enforce;Warn;None

@@ -3,9 +3,11 @@
 package apply_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,10 +80,52 @@ func TestUpgradeSafetyOnTheCluster(t *testing.T) {
 			if len(warned.Violations) != 0 || len(warned.Warnings) != 1 || !strings.Contains(warned.Warnings[0], c.want) {
 				t.Errorf("under Warn: violations %v, warnings %v", warned.Violations, warned.Warnings)
 			}
-			if len(exempt.Violations)+len(exempt.Warnings) != 0 || requests != without+1 {
+			if len(exempt.Violations)+len(exempt.Warnings) != 0 || requests != without+2 {
 				t.Errorf("exempt: %v %v; judging took %d requests", exempt.Violations, exempt.Warnings, requests-without)
 			}
 		})
+	}
+}
+
+func (w *world) narrowed(bundle string) string {
+	return strings.Replace(bundle, "size: {type: integer}", "size: {type: string}", 1)
+}
+
+// olm-crdsafe: with no custom resource nothing breaks, for one LIST of at most one as the tenant; without the permission for
+// it the check refuses, and says so.
+func TestUpgradeSafetyWithoutResources(t *testing.T) {
+	t.Run("not permitted", func(t *testing.T) {
+		w := newWorld(t, workspace.Everything...)
+		w.GrantCluster("installer", definers)
+		bundle := w.widgets()
+		w.MustApply(bundle)
+		refused, _ := w.safePlan(w.Objects(w.narrowed(bundle))[1:], plan.Enforce)
+		if len(refused.Violations) != 1 || !strings.Contains(refused.Violations[0].String(), "no permission to list widgets") {
+			t.Fatalf("violations %v", refused.Violations)
+		}
+	})
+	w := newWorld(t, workspace.Everything...)
+	group := w.Namespace + ".example.org"
+	w.GrantCluster("installer", definers, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"widgets"}, Verbs: []string{"list"}})
+	bundle := w.widgets()
+	w.MustApply(bundle)
+	objects := w.Objects(w.narrowed(bundle))[1:]
+	if refused, _ := w.safePlan(objects, plan.Enforce); len(refused.Violations) != 1 || strings.Contains(refused.Violations[0].String(), "no permission") {
+		t.Fatalf("with a resource: violations %v", refused.Violations)
+	}
+	if err := w.Dynamic.Resource(w.widget()).Namespace(w.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	workspace.Eventually(t, "the resource goes", func() error {
+		left, err := w.Dynamic.Resource(w.widget()).List(t.Context(), metav1.ListOptions{})
+		if err == nil && len(left.Items) > 0 {
+			err = errors.New("it is still there")
+		}
+		return err
+	})
+	passes, _ := w.safePlan(objects, plan.Enforce)
+	if len(passes.Violations) != 0 || len(passes.Warnings) != 1 || !strings.Contains(passes.Warnings[0], "there is none on the cluster") {
+		t.Errorf("without a resource: violations %v, warnings %v", passes.Violations, passes.Warnings)
 	}
 }
 

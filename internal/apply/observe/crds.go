@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/crds"
@@ -44,12 +45,15 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, i
 		return fmt.Errorf("observing the CRDs: %w", err)
 	}
 	in.Judgements, in.Unfit = map[inventory.ID]crdsafety.Judgement{}, map[inventory.ID]string{}
+	in.Unused, in.Unlisted = map[inventory.ID]bool{}, map[inventory.ID]string{}
 	var errs []error
 	for i, a := range answers {
 		errs = append(errs, a.err)
 		if a.found {
 			in.Judgements[objects[i].ID] = a.judgement
 			in.Unfit[objects[i].ID] = a.unfit
+			in.Unused[objects[i].ID] = a.unused
+			in.Unlisted[objects[i].ID] = a.unlisted
 		}
 	}
 	return objecterror.Join(errs)
@@ -59,6 +63,8 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, i
 type judged struct {
 	judgement crdsafety.Judgement
 	unfit     string
+	unused    bool   // there is no custom resource
+	unlisted  string // why that is not known
 }
 
 // judgeDefinition judges one CRD; false when it was deleted meanwhile.
@@ -78,5 +84,25 @@ func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, ob
 	if found.judgement, err = judge(ctx, live, object.Desired); err != nil {
 		return judged{}, true, fmt.Errorf("judging the upgrade of %s: %w", object.ID, err)
 	}
-	return found, true, nil
+	if len(found.judgement.Breaking) > 0 || found.judgement.Unjudged != "" {
+		found.unused, found.unlisted = resources(ctx, client, live)
+	}
+	return found, true, ctx.Err()
+}
+
+// resources tells whether a CRD has no custom resource in any namespace, from one LIST of at most one, or why that is not
+// known.
+func resources(ctx context.Context, client *tenant.Client, crd *unstructured.Unstructured) (unused bool, unlisted string) {
+	resource := crds.Resources(crd)
+	if resource.Version == "" {
+		return false, "none of its versions is served"
+	}
+	page, err := client.ListMetadata(ctx, tenant.Ref{Resource: resource}, metav1.ListOptions{Limit: 1})
+	switch {
+	case apierrors.IsForbidden(err):
+		return false, fmt.Sprintf("the ServiceAccount has no permission to list %s in all namespaces", resource.GroupResource())
+	case err != nil:
+		return false, objecterror.OneLine(err.Error())
+	}
+	return len(page.Items) == 0 && page.Continue == "", ""
 }

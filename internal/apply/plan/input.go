@@ -88,6 +88,10 @@ type Observed struct {
 	// Judgements are about the CRDs of ToJudge, each against the live one. A CRD that
 	// is missing here was deleted meanwhile.
 	Judgements map[inventory.ID]crdsafety.Judgement
+	// Unused are CRDs of Judgements without a single custom resource on the cluster. One that is missing here may have some.
+	Unused map[inventory.ID]bool
+	// Unlisted says why it is not known whether one of Judgements has custom resources.
+	Unlisted map[inventory.ID]string
 	// Unfit says why a revision cannot work with one of the live CRDs that are judged.
 	Unfit map[inventory.ID]string
 

@@ -57,8 +57,7 @@ func (in Input) upgradeSafety(actions []Action) ([]violation.Violation, []string
 	var violations []violation.Violation
 	var warnings []string
 	for _, action := range actions {
-		judgement := in.Judgements[action.ID]
-		switch found := unsafe(action.ID, judgement); {
+		switch found := in.unsafe(action.ID); {
 		case found == nil:
 		case in.keepsDefinition(action):
 			warnings = append(warnings, fmt.Sprintf("%s stays as it is on the cluster, as a newer revision left it: the deployment went back to a revision that changes it in a way that what uses it may not survive",
@@ -76,16 +75,14 @@ func (in Input) upgradeSafety(actions []Action) ([]violation.Violation, []string
 			warnings = append(warnings, fmt.Sprintf("%s changes and was not compared with the one on the cluster: the bundle itself exempts it, by the annotation %s: None",
 				action.ID, AnnotationUpgradeSafety))
 		}
-		if len(judgement.Notable) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", action.ID, crdsafety.Summary(judgement.Notable)))
-		}
+		warnings = append(warnings, in.lesserChanges(action.ID)...)
 	}
 	return violations, warnings
 }
 
 // keepsDefinition tells whether a CRD is kept: its change is unsafe, and an earlier revision returns that can work with it.
 func (in Input) keepsDefinition(action Action) bool {
-	return in.Returning && in.UpgradeSafety == Enforce && action.Verb == Update && in.Unfit[action.ID] == "" && unsafe(action.ID, in.Judgements[action.ID]) != nil
+	return in.Returning && in.UpgradeSafety == Enforce && action.Verb == Update && in.Unfit[action.ID] == "" && in.unsafe(action.ID) != nil
 }
 
 // keepDefinitions leaves out the CRDs that are kept. They stay in the inventory as they were applied last.
@@ -101,20 +98,60 @@ func (in Input) keepDefinitions(actions []Action) (left []Action, kept []invento
 	return slices.DeleteFunc(slices.Clone(actions), in.keepsDefinition), kept
 }
 
-// unsafe is the violation for an unsafe change; nil when it is safe.
-func unsafe(id inventory.ID, judgement crdsafety.Judgement) *violation.Violation {
-	if judgement.Unjudged == "" && len(judgement.Breaking) == 0 {
-		return nil
+// lesserChanges are warnings about changes of a CRD that do not make it unsafe.
+func (in Input) lesserChanges(id inventory.ID) []string {
+	judgement := in.Judgements[id]
+	var warnings []string
+	if changes := judgement.Accepted(); in.Unused[id] && judgement.Unjudged != "" {
+		warnings = append(warnings, fmt.Sprintf("%s changes and cannot be compared with the one on the cluster, which has no resources: %s", id, judgement.Unjudged))
+	} else if in.Unused[id] && len(changes) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s changes in a way that its resources would not survive, and there is none on the cluster: %s", id, crdsafety.Summary(changes)))
 	}
-	violation := violation.Violation{Rule: violation.CRDUnsafe, Object: id}
+	if len(judgement.Status) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s changes below .status, which only controllers write, through the status subresource: %s", id, crdsafety.Summary(judgement.Status)))
+	}
+	if len(judgement.Notable) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", id, crdsafety.Summary(judgement.Notable)))
+	}
+	return warnings
+}
+
+// unsafe is the violation for an unsafe change of a CRD; nil when it is safe. Without a single custom resource only
+// what the API server refuses is left of it.
+func (in Input) unsafe(id inventory.ID) *violation.Violation {
+	judgement := in.Judgements[id]
+	if in.Unused[id] {
+		judgement.Unjudged = ""
+		judgement.Breaking = judgement.Refused()
+	}
+	switch {
+	case judgement.Unjudged != "":
+		return &violation.Violation{
+			Rule: violation.CRDUnsafe, Object: id,
+			Message: fmt.Sprintf("%s changes and cannot be compared with the one on the cluster: %s", id, judgement.Unjudged),
+			Remedy:  "correct it or make it smaller; where its change is known to be safe, " + in.exemption(id),
+		}
+	case len(judgement.Breaking) > 0:
+		remedy := judgement.Ways(id.Name, in.Unused[id]) // an exemption would move the refusal into the middle of the apply
+		if remedy == "" {
+			remedy = "keep it compatible; where nothing uses it, " + in.exemption(id)
+		}
+		return &violation.Violation{
+			Rule: violation.CRDUnsafe, Object: id,
+			Message: fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, crdsafety.Summary(judgement.Breaking)),
+			Remedy:  remedy,
+		}
+	}
+	return nil
+}
+
+// exemption is the way around the check, where the API server accepts the change, with the reason why it is not known
+// whether there is any resource.
+func (in Input) exemption(id inventory.ID) string {
 	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: None; or set spec.crds.upgradeSafety to Warn",
 		id.Name, AnnotationUpgradeSafety)
-	if judgement.Unjudged != "" {
-		violation.Message = fmt.Sprintf("%s changes and cannot be compared with the one on the cluster: %s", id, judgement.Unjudged)
-		violation.Remedy = "correct it or make it smaller; where its change is known to be safe, " + way
-	} else {
-		violation.Message = fmt.Sprintf("%s changes in a way that what uses it may not survive: %s", id, crdsafety.Summary(judgement.Breaking))
-		violation.Remedy = "keep it compatible; where nothing uses it, " + way
+	if why := in.Unlisted[id]; why != "" {
+		way += "; whether there is any resource of it at all is not known: " + why
 	}
-	return &violation
+	return way
 }

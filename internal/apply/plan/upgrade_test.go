@@ -98,6 +98,52 @@ func TestUpgradeSafety(t *testing.T) {
 	}
 }
 
+// olm-crdsafe: without a single custom resource only what the API server refuses is refused, and the advice is one
+// that the API server can accept.
+func TestUpgradeSafetyRemedies(t *testing.T) {
+	narrowed := crdsafety.Change{Version: "v1", Path: ".spec.size", What: "field removed"}
+	scope := crdsafety.Change{What: "scope changed", Refused: crdsafety.Identity}
+	version := crdsafety.Change{What: "stored versions removed: [v1]", Refused: crdsafety.StoredVersion}
+	const warn = "upgradeSafety to Warn"
+	for name, tt := range map[string]struct {
+		judgement crdsafety.Judgement
+		unused    bool
+		unlisted  string
+		refused   []string // what the violation says; none: it passes
+		not       string   // what it does not say
+		warned    string
+	}{
+		"narrowed":                     {crdsafety.Judgement{Breaking: []crdsafety.Change{narrowed}}, false, "", []string{warn, "upgradeSafetyExemptions"}, "not known", ""},
+		"narrowed, not listed":         {crdsafety.Judgement{Breaking: []crdsafety.Change{narrowed}}, false, "no permission to list gadgets", []string{warn, "no permission to list gadgets"}, "", ""},
+		"narrowed, without resources":  {crdsafety.Judgement{Breaking: []crdsafety.Change{narrowed}}, true, "", nil, "", "there is none on the cluster: v1 .spec.size: field removed"},
+		"too large, without resources": {crdsafety.Judgement{Unjudged: "has 51 versions"}, true, "", nil, "", "has no resources: has 51 versions"},
+		"scope":                        {crdsafety.Judgement{Breaking: []crdsafety.Change{scope}}, false, "", []string{"a CRD of another name", "spec.suspend", "kubectl delete crd gadgets.example.org", "save them first"}, warn, ""},
+		"scope, without resources":     {crdsafety.Judgement{Breaking: []crdsafety.Change{scope, narrowed}}, true, "", []string{"scope changed: ", "there is no resource"}, warn, "there is none on the cluster: v1 .spec.size"},
+		"stored version":               {crdsafety.Judgement{Breaking: []crdsafety.Change{version}}, false, "", []string{"served: false", "kubectl edit crd gadgets.example.org --subresource=status"}, warn, ""},
+		"all of them":                  {crdsafety.Judgement{Breaking: []crdsafety.Change{narrowed, scope, version}}, false, "", []string{"kubectl delete crd", "kubectl edit crd", ".spec.size"}, warn, ""},
+		"status":                       {crdsafety.Judgement{Status: []crdsafety.Change{{Path: ".status.old", What: "field removed"}}}, false, "", nil, "", "below .status, which only controllers write"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := upgrading(plan.Enforce, nil)
+			in.Judgements = map[inventory.ID]crdsafety.Judgement{gadgets: tt.judgement}
+			in.Unused = map[inventory.ID]bool{gadgets: tt.unused}
+			in.Unlisted = map[inventory.ID]string{gadgets: tt.unlisted}
+			made := plan.Make(in)
+			if (len(tt.refused) > 0) != (len(made.Violations) == 1) || (tt.warned != "") != (len(made.Warnings) == 1) {
+				t.Fatalf("violations %v, warnings %q", made.Violations, made.Warnings)
+			}
+			for _, word := range tt.refused {
+				if text := made.Violations[0].String(); !strings.Contains(text, word) || tt.not != "" && strings.Contains(text, tt.not) {
+					t.Errorf("%q: want %q and not %q", text, word, tt.not)
+				}
+			}
+			if tt.warned != "" && !strings.Contains(made.Warnings[0], tt.warned) {
+				t.Errorf("warned of %q, want %q", made.Warnings[0], tt.warned)
+			}
+		})
+	}
+}
+
 // A CRD that cannot be judged does not count as safe, and the message has a remedy.
 func TestUpgradeSafetyOfWhatIsTooLarge(t *testing.T) {
 	why := "the desired CRD has 51 versions, and at most 50 can be judged"

@@ -41,28 +41,12 @@ func compositions(p pair) []finding {
 	return found
 }
 
-// asIntOrString is the only anyOf that Kubernetes allows beside
-// x-kubernetes-int-or-string, which means the same.
-var asIntOrString = []string{`{"type":"integer"}`, `{"type":"string"}`}
-
 // parts are the schemas in a list, each in its canonical form.
 func parts(s schema, keyword string) []string {
 	listed, _ := s.keywords[keyword].([]any)
 	var all []string
 	for _, one := range listed {
 		all = append(all, canonical(one))
-	}
-	if !s.is(intOrStringKeyword) {
-		return all
-	}
-	switch keyword {
-	case "anyOf":
-		if slices.Equal(all, asIntOrString) {
-			return nil
-		}
-	case "allOf":
-		same := `{"anyOf":[` + strings.Join(asIntOrString, ",") + `]}`
-		return slices.DeleteFunc(all, func(part string) bool { return part == same })
 	}
 	return all
 }

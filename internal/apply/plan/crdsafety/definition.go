@@ -23,11 +23,14 @@ func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Ch
 	scopes.SetEnforcement(config.EnforcementPolicyError)
 	stored.SetEnforcement(config.EnforcementPolicyError)
 	var changes []Change
-	for _, found := range slices.Concat(findings(scopes.Compare(was, will)), findings(stored.Compare(was, will))) {
-		changes = append(changes, Change{What: words(found.says)})
+	for _, found := range findings(scopes.Compare(was, will)) {
+		changes = append(changes, Change{Refused: Identity, What: words(found.says)})
+	}
+	for _, found := range findings(stored.Compare(was, will)) {
+		changes = append(changes, Change{Refused: StoredVersion, What: words(found.says)})
 	}
 	if before, after := was.Spec.Names.Kind, will.Spec.Names.Kind; before != after {
-		changes = append(changes, Change{What: words(fmt.Sprintf("kind changed: %q -> %q", before, after))})
+		changes = append(changes, Change{Refused: Identity, What: words(fmt.Sprintf("kind changed: %q -> %q", before, after))})
 	}
 	if was.Spec.PreserveUnknownFields && !will.Spec.PreserveUnknownFields {
 		changes = append(changes, Change{Path: ".spec.preserveUnknownFields", What: "fields that the schema does not know are no longer kept"})

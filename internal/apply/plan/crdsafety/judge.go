@@ -22,6 +22,8 @@ type Change struct {
 	Path string
 	// What changed, as "field removed". One line, bounded.
 	What string
+	// Refused says why the API server does not accept the change either, whatever the enforcement; empty when it does.
+	Refused Refusal `json:",omitempty"`
 }
 
 // String is the change for people: "v1 .spec.size: field removed".
@@ -41,6 +43,9 @@ type Judgement struct {
 	// Notable changes break nothing but alter the meaning of an unchanged resource:
 	// defaults.
 	Notable []Change
+	// Status are breaking changes below .status where both CRDs have the status subresource: only
+	// controllers write those fields.
+	Status []Change
 	// Unjudged says why the two CRDs cannot be compared, as "the desired
 	// CRD has 51 versions, and at most 50 can be judged". Empty: they were
 	// judged. One line, bounded.
@@ -72,7 +77,7 @@ func Judge(ctx context.Context, live, desired *unstructured.Unstructured) (Judge
 	}
 	judgement := &Judgement{Breaking: definitionChanges(was.CustomResourceDefinition, will.CustomResourceDefinition)}
 	for _, c := range compared {
-		err := comparison{c.version, judgement}.walk(ctx, nil, c.now, c.before)
+		err := comparison{c.version, c.statusApart, judgement}.walk(ctx, nil, c.now, c.before)
 		if ctx.Err() != nil {
 			return Judgement{}, fmt.Errorf("judging a CustomResourceDefinition: %w", ctx.Err())
 		}
@@ -80,7 +85,9 @@ func Judge(ctx context.Context, live, desired *unstructured.Unstructured) (Judge
 			return unjudged("the schema of " + c.version + " cannot be read: " + err.Error()), nil
 		}
 	}
-	judgement.Breaking, judgement.Notable = arranged(judgement.Breaking), arranged(judgement.Notable)
+	for _, list := range []*[]Change{&judgement.Breaking, &judgement.Notable, &judgement.Status} {
+		*list = arranged(*list)
+	}
 	return *judgement, nil
 }
 
@@ -88,12 +95,15 @@ func unjudged(why string) Judgement { return Judgement{Unjudged: words(why)} }
 
 func (j *Judgement) full() bool { return len(j.Breaking) >= mostChanges }
 
-func (j *Judgement) add(version string, at *place, found []finding) {
+func (c comparison) add(at *place, found []finding) {
 	path := ""
 	for _, f := range found {
-		list := &j.Breaking
-		if f.notable {
-			list = &j.Notable
+		list := &c.judgement.Breaking
+		switch {
+		case f.notable:
+			list = &c.judgement.Notable
+		case c.statusApart && at.top() == "status":
+			list = &c.judgement.Status
 		}
 		if len(*list) >= mostChanges {
 			continue
@@ -101,7 +111,7 @@ func (j *Judgement) add(version string, at *place, found []finding) {
 		if path == "" {
 			path = at.String()
 		}
-		*list = append(*list, Change{Version: version, Path: path, What: words(f.says)})
+		*list = append(*list, Change{Version: c.version, Path: path, What: words(f.says)})
 	}
 }
 

@@ -112,7 +112,7 @@ var judgements = map[string]struct {
 	live     edit // of the CRD on the cluster
 	desired  edit // of the one to come, beside those
 	breaking []string
-	notable  []string
+	notable  []string // with those of the status
 }{
 	"nothing": {reason: "the same is safe"},
 	// What is refused.
@@ -128,7 +128,7 @@ var judgements = map[string]struct {
 	"enumeration is new":      {"stored values may become invalid", nil, edit{"port: {type: integer}", "port: {type: integer, enum: [80]}"}, both(".spec.port: enum constraint added when there was none previously: [80]"), nil},
 	"maximum falls":           {"stored values may become invalid", nil, edit{"maximum: 10", "maximum: 9"}, both(".spec.size: maximum decreased: 10 -> 9"), nil},
 	"minimum rises":           {"stored values may become invalid", nil, edit{"minimum: 1", "minimum: 2"}, both(".spec.size: minimum increased: 1 -> 2"), nil},
-	"maximum excludes itself": {"ten was allowed", nil, edit{"maximum: 10", "maximum: 10, exclusiveMaximum: true"}, both(".spec.size: maximum became exclusive"), nil},
+	"maximum excludes itself": {"ten was allowed", nil, edit{"maximum: 10", "maximum: 10, exclusiveMaximum: true"}, both(".spec.size: maximum decreased: 10 -> 9"), nil},
 	"multiple of":             {"three was allowed", nil, edit{"maximum: 10", "maximum: 10, multipleOf: 2"}, both(".spec.size: multipleOf added or changed"), nil},
 	"shorter":                 {"stored values may become invalid", nil, edit{"maxLength: 63", "maxLength: 15"}, both(".spec.name: maximum decreased: 63 -> 15"), nil},
 	"pattern changed":         {"stored values may become invalid", nil, edit{"^[a-z]+$", "^[a-y]+$"}, both(`.spec.name: pattern changed: "^[a-z]+$" -> "^[a-y]+$"`), nil},
@@ -146,23 +146,31 @@ var judgements = map[string]struct {
 	"list keys changed":      {"entries may collide", nil, edit{"map-keys: [key]", "map-keys: [key, deep]"}, both(".spec.list: keys of the list changed"), nil},
 	"list of unique entries": {"entries may collide", edit{"x-kubernetes-list-type: map\n                x-kubernetes-list-map-keys: [key]", "x-kubernetes-list-type: atomic"}, edit{"x-kubernetes-list-type: atomic", "x-kubernetes-list-type: set"}, both(".spec.list: list type changed: atomic -> set"), nil},
 	"unknown fields pruned": {"whatever is there is lost", nil, edit{"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}"},
+		nil, both(".status: fields that the schema does not know are no longer kept")},
+	"unknown fields of a status without subresource pruned": {"everybody writes there", edit{"    subresources: {status: {}}\n", ""}, edit{"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}"},
 		both(".status: fields that the schema does not know are no longer kept"), nil},
+	"status, and its subresource": {"it was not there", edit{"    subresources: {status: {}}\n", ""}, edit{"{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}", "    served: true\n", "    served: true\n    subresources: {status: {}}\n"},
+		both(".status: fields that the schema does not know are no longer kept"), nil},
+	"required status":    {"no client can create a resource with it", nil, edit{"        properties:\n          spec:", "        required: [status]\n        properties:\n          spec:"}, both(`.: new required field: "status"`), nil},
+	"status of the spec": {"it is another field", edit{"port: {type: integer}", "status: {type: integer}"}, edit{"status: {type: integer}", "status: {type: string}"}, both(`.spec.status: type changed: "integer" -> "string"`), nil},
+	"version that was stored": {"resources may be stored in it", edit{servedAlpha, strings.Replace(servedAlpha, "true", "false", 1), "storedVersions: [v1]", "storedVersions: [v1alpha1, v1]", "{strategy: None}", "{strategy: Webhook}", "storage: true\n    schema: *schema", "storage: true\n    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}"},
+		edit{"port: {type: integer}", ""}, []string{"v1alpha1 .spec.port: field removed"}, nil},
 	"pruning begins": {"whatever is there is lost", edit{"scope: Namespaced", "scope: Namespaced\n  preserveUnknownFields: true"}, edit{"preserveUnknownFields: true", "preserveUnknownFields: false"},
 		[]string{".spec.preserveUnknownFields: fields that the schema does not know are no longer kept"}, nil},
 	"without a comparator": {"fail closed", nil, edit{"port: {type: integer}", "port: {type: integer, $ref: somewhere}"}, both(".spec.port: Ref changed"), nil},
 	"new version loses a field": {"nothing converts: what is written as v2 loses it", nil, edit{"name: v1alpha1", "name: v1alpha1", "  - name: v1\n    served: true\n    storage: true\n    schema: *schema",
 		"  - name: v1\n    served: true\n    storage: true\n    schema: *schema\n    subresources: {status: {}}\n  - name: v2\n    served: true\n    storage: false\n    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}"},
-		[]string{"v1 -> v2 .status: field removed"}, nil},
+		nil, []string{"v1 -> v2 .status: field removed"}},
 	"conversion dropped": {"what is stored as v1alpha1 would be read as it is",
 		edit{"{strategy: None}", "{strategy: Webhook}", "storedVersions: [v1]", "storedVersions: [v1alpha1, v1]"}, edit{"{strategy: Webhook}", "{strategy: None}"},
 		[]string{".spec.conversion: conversion by webhook dropped while resources may be stored in v1alpha1"}, nil},
 	"number narrowed":          {"1.5 was allowed", edit{"port: {type: integer}", "port: {type: number}"}, edit{"port: {type: number}", "port: {type: integer}"}, both(`.spec.port: type changed: "number" -> "integer"`), nil},
 	"number to either":         {"1.5 was allowed", edit{"port: {type: integer}", "port: {type: number}"}, edit{"port: {type: number}", "port: {x-kubernetes-int-or-string: true}"}, both(`.spec.port: type changed: "number" -> ""`), nil},
 	"either to integer":        {"words were allowed", edit{"port: {type: integer}", "port: {" + either + "}"}, edit{"port: {" + either + "}", "port: {type: integer}"}, both(`.spec.port: type changed: "" -> "integer"`), nil},
-	"anything to either":       {"lists were allowed", edit{"port: {type: integer}", "port: {x-kubernetes-preserve-unknown-fields: true}"}, edit{"port: {x-kubernetes-preserve-unknown-fields: true}", "port: {x-kubernetes-preserve-unknown-fields: true, " + either + "}"}, both(".spec.port: x-kubernetes-int-or-string changed"), nil},
+	"anything to either":       {"lists were allowed", edit{"port: {type: integer}", "port: {x-kubernetes-preserve-unknown-fields: true}"}, edit{"port: {x-kubernetes-preserve-unknown-fields: true}", "port: {x-kubernetes-preserve-unknown-fields: true, " + either + "}"}, append(both(".spec.port: anyOf changed"), both(".spec.port: x-kubernetes-int-or-string changed")...), nil},
 	"either with a pattern":    {"it binds the words that were there", nil, edit{"note: {type: string, nullable: true}", "note: {" + either + ", nullable: true, pattern: a}"}, both(`.spec.note: pattern added: "" -> "a"`), nil},
 	"either with a maximum":    {"it binds the numbers that were there", nil, edit{"port: {type: integer}", "port: {" + either + ", maximum: 3}"}, both(".spec.port: maximum constraint added when there was none previously: 3"), nil},
-	"either, and an anyOf":     {"it is not the one that says nothing", nil, edit{"port: {type: integer}", "port: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}]}"}, both(".spec.port: anyOf changed"), nil},
+	"either, and an anyOf":     {"strings were allowed", edit{"port: {type: integer}", "port: {" + either + "}"}, edit{either, "x-kubernetes-int-or-string: true, anyOf: [{type: integer}]"}, both(".spec.port: anyOf changed"), nil},
 	"number, but single":       {"large integers are no longer exact", nil, edit{"port: {type: integer}", "port: {type: number, format: float}"}, both(`.spec.port: format changed: "" -> "float"`), nil},
 	"anything but null":        {"null was allowed", nil, edit{"note: {type: string, nullable: true}", "note: {x-kubernetes-preserve-unknown-fields: true}"}, both(".spec.note: nullable removed: true -> false"), nil},
 	"anything but one field":   {"it is narrowed below", nil, edit{"deep: {type: object, properties: {er: {type: string}}}", "deep: {x-kubernetes-preserve-unknown-fields: true, properties: {er: {type: integer}}}"}, both(`.spec.list.items.deep.er: type changed: "string" -> "integer"`), nil},
@@ -223,7 +231,7 @@ var judgements = map[string]struct {
 	"one condition less":        {"everything stays valid", edit{"anyOf: [{", "allOf: [{"}, edit{"allOf: [{required: [a]}, ", "allOf: ["}, nil, nil},
 	"differed before":           {"the numbers moved, and v1 is as narrow as it was", edit{ownSchema[0], ownSchema[1]}, edit{"minimum: 1, maximum: 10", "minimum: 1, maximum: 20"}, nil, nil},
 	"lost before": {"v1 gets a part of what it did not keep at all", edit{ownSchema[0], ownSchema[1]}, edit{"schema: {openAPIV3Schema: {type: object, properties: {spec: {", "schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {a: {type: string}}}, spec: {"},
-		[]string{"v1alpha1 -> v1 .status: fields that the schema does not know are no longer kept"}, nil},
+		nil, []string{"v1alpha1 -> v1 .status: fields that the schema does not know are no longer kept"}},
 	// What causes a warning.
 	"described again": {"other values were kept there until now", nil, edit{"properties: {known: {type: string}}", "properties: {known: {type: string}, size: {type: integer}}"}, nil, both(".spec.free.size: described now: other values than these are refused or dropped")},
 	"default added":   {"it means something else when left out", nil, edit{"port: {type: integer}", "port: {type: integer, default: 80}"}, nil, both(`.spec.port: default added when there was none previously: "80"`)},
@@ -243,7 +251,7 @@ func TestJudge(t *testing.T) {
 			if diff := cmp.Diff(tt.breaking, texts(got.Breaking), sorted, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: breaking (-want +got)\n%s", tt.reason, diff)
 			}
-			if diff := cmp.Diff(tt.notable, texts(got.Notable), sorted, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tt.notable, texts(append(got.Notable, got.Status...)), sorted, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: notable (-want +got)\n%s", tt.reason, diff)
 			}
 		})

@@ -63,53 +63,26 @@ func findings(result validations.ComparisonResult) []finding {
 //	enumeration dropped
 //	any type               preserving unknown fields, without a type
 //	integer -> number
-//	integer, string        -> integer or string; constraints of the other type do
-//	                       not apply to existing values
+//	integer, string        -> integer or string
 func widening(was, will *props) []finding {
 	if len(will.Enum) == 0 {
 		was.Enum = nil
 	}
 	switch {
-	case will.XIntOrString && was.Type == "integer":
+	case will.XIntOrString && (was.Type == "integer" || was.Type == "string"):
 		was.Type = will.Type
 		was.XIntOrString = true
-		will.Pattern = ""
-		will.MinLength = nil
-		will.MaxLength = nil
-		if !numeric[will.Format] {
-			will.Format = ""
-		}
-	case will.XIntOrString && was.Type == "string":
-		was.Type = will.Type
-		was.XIntOrString = true
-		will.Minimum = nil
-		will.Maximum = nil
-		will.ExclusiveMinimum = false
-		will.ExclusiveMaximum = false
-		will.MultipleOf = nil
-		if numeric[will.Format] {
-			will.Format = ""
-		}
 	case will.Type == "" && preserves(will) && !will.XIntOrString:
 		was.Type = ""
 		was.XIntOrString = false
 	case was.Type == "integer" && will.Type == "number":
 		was.Type = will.Type
-		if will.Format == "double" {
-			was.Format = will.Format
-		}
 	}
 	if was.Type != will.Type {
 		was.XIntOrString = will.XIntOrString // the change of the type covers it
 	}
 	return nil
 }
-
-// numeric are the formats of numbers.
-var numeric = map[string]bool{"int32": true, "int64": true, "float": true, "double": true}
-
-// wider maps a format to one that includes all of its values.
-var wider = map[string]string{"int32": "int64", "float": "double"}
 
 // told collects findings of comparisons.
 type told []finding
@@ -123,12 +96,12 @@ func (t *told) when(offends bool, kind, format string, args ...any) {
 // narrowing judges the constraints that crdify has no comparison for.
 func narrowing(was, will *props) []finding {
 	var found told
-	found.when(will.Format != "" && will.Format != was.Format && wider[was.Format] != will.Format, "format",
+	found.when(will.Format != "" && will.Format != was.Format, "format",
 		"format changed: %q -> %q", was.Format, will.Format)
 	found.when(will.ExclusiveMaximum && !was.ExclusiveMaximum, "exclusiveMaximum", "maximum became exclusive")
 	found.when(will.ExclusiveMinimum && !was.ExclusiveMinimum, "exclusiveMinimum", "minimum became exclusive")
 	found.when(will.MultipleOf != nil && (was.MultipleOf == nil || *was.MultipleOf != *will.MultipleOf), "multipleOf", "multipleOf added or changed")
-	found.when(preserves(was) && !preserves(will), "preserve", "fields that the schema does not know are no longer kept")
+	found.when(preserves(was) && !preserves(will) && !anyProperties(will), "preserve", "fields that the schema does not know are no longer kept")
 	found.when(anyProperties(was) && !anyProperties(will) && !preserves(will), "additionalProperties", "other properties are no longer allowed")
 	found.when(will.XEmbeddedResource && !was.XEmbeddedResource, "embedded", "it has to be a resource of its own now")
 	found.when(was.XIntOrString != will.XIntOrString, "intOrString", "x-kubernetes-int-or-string changed")

@@ -20,6 +20,15 @@ type place struct {
 
 func (p *place) child(name string) *place { return &place{p, name} }
 
+// top is the field of the resource that the place is in; empty for the root.
+func (p *place) top() string {
+	top := ""
+	for ; p != nil; p = p.above {
+		top = p.name
+	}
+	return top
+}
+
 // longestPath bounds a path in a message: the middle of longer ones is left
 // out.
 const longestPath, firstOfPath = 200, 60

@@ -17,6 +17,7 @@ import (
 type schema struct {
 	state    state
 	keywords map[string]any
+	resource bool // a whole resource
 }
 
 type state int
@@ -62,9 +63,9 @@ const (
 // implied are the fields that every resource has, whether or not its schema
 // declares them.
 var implied = map[string]schema{
-	"apiVersion": {declared, map[string]any{"type": "string"}},
-	"kind":       {declared, map[string]any{"type": "string"}},
-	"metadata":   {declared, map[string]any{"type": "object", preserveKeyword: true}},
+	"apiVersion": {state: declared, keywords: map[string]any{"type": "string"}},
+	"kind":       {state: declared, keywords: map[string]any{"type": "string"}},
+	"metadata":   {state: declared, keywords: map[string]any{"type": "object", preserveKeyword: true}},
 }
 
 // root returns the schema of a version; nil when it has none.
@@ -85,7 +86,7 @@ func rootOf(version any) schema {
 		keywords = maps.Clone(written)
 	}
 	keywords[embeddedKeyword] = true
-	return schema{declared, keywords}
+	return schema{state: declared, keywords: keywords, resource: true}
 }
 
 func schemaOf(raw any) schema {
@@ -93,7 +94,7 @@ func schemaOf(raw any) schema {
 	case nil:
 		return schema{state: declared}
 	case map[string]any:
-		return schema{declared, value}
+		return schema{state: declared, keywords: value}
 	}
 	return schema{state: malformed}
 }
@@ -189,6 +190,11 @@ func (s schema) required() []string {
 		}
 	}
 	return all
+}
+
+// always tells whether every resource has the field, whatever its schema requires.
+func (s schema) always(name string) bool {
+	return s.is(embeddedKeyword) && (name == "apiVersion" || name == "kind" || name == "metadata" && s.resource)
 }
 
 // own tells whether a keyword is about the value itself: neither a description nor a

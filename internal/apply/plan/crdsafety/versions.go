@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	order "k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/crdify/pkg/validations"
 )
 
 // definition is a CRD, decoded without its schemas and irrelevant fields.
@@ -70,19 +71,23 @@ func (d *definition) take(versions []any) []any {
 type compared struct {
 	version     string // in words
 	now, before pair
-	steps       int // the maximum number of schemas to visit
+	steps       int  // the maximum number of schemas to visit
+	statusApart bool // see comparison
 }
 
-// comparisons are those of each version that is in both CRDs, and, without
+// comparisons are those of each version that was in use and is in both CRDs, and, without
 // conversion, of each version in use with the next newer one: a resource is stored in any of them
 // then, and keeps only the fields that all have. A loss over several steps is a
 // loss in one of them. Differences that the two versions had before are not reported.
 func comparisons(was, will *definition) []compared {
 	var all []compared
+	before := sets.New(was.inUse(was.Status.StoredVersions)...)
 	for _, version := range was.Spec.Versions {
-		if after, found := will.roots[version.Name]; found {
-			now := pair{was.roots[version.Name], after}
-			all = append(all, compared{words(version.Name), now, pair{}, was.sizes[version.Name]})
+		if after, found := will.roots[version.Name]; found && before.Has(version.Name) {
+			all = append(all, compared{
+				version: words(version.Name), now: pair{was.roots[version.Name], after}, steps: was.sizes[version.Name],
+				statusApart: was.statusApart(version.Name) && will.statusApart(version.Name),
+			})
 		}
 	}
 	if byWebhook(will.CustomResourceDefinition) {
@@ -91,9 +96,22 @@ func comparisons(was, will *definition) []compared {
 	inUse := will.inUse(was.Status.StoredVersions)
 	for i := 1; i < len(inUse); i++ {
 		older, newer := inUse[i-1], inUse[i]
-		all = append(all, compared{words(older + " -> " + newer), will.pair(older, newer), was.pair(older, newer), 2 * will.sizes[older]})
+		all = append(all, compared{
+			version: words(older + " -> " + newer), now: will.pair(older, newer), before: was.pair(older, newer), steps: 2 * will.sizes[older],
+			statusApart: will.statusApart(older) && will.statusApart(newer),
+		})
 	}
 	return all
+}
+
+// statusApart tells whether a version has the status subresource.
+func (d *definition) statusApart(name string) bool {
+	of := validations.GetCRDVersionByName(d.CustomResourceDefinition, name)
+	if of == nil {
+		return false
+	}
+	status, _ := subresources(of)
+	return status
 }
 
 // pair returns the schemas of two versions; empty when one is missing.

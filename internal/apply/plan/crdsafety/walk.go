@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety/valueset"
 )
 
 // pair is two schemas for the same values.
@@ -32,8 +34,9 @@ type finding struct {
 
 // comparison goes through two schemas side by side.
 type comparison struct {
-	version   string
-	judgement *Judgement
+	version     string
+	statusApart bool // the status is written through its subresource only, before and after
+	judgement   *Judgement
 }
 
 // walk compares now at a place and below it. Before is the earlier state: a finding that
@@ -54,7 +57,7 @@ func (c comparison) walk(ctx context.Context, at *place, now, before pair) error
 		}
 		found = without(found, known)
 	}
-	c.judgement.add(c.version, at, found)
+	c.add(at, found)
 	if now.was.state != declared || now.will.state != declared {
 		return nil
 	}
@@ -117,6 +120,10 @@ func (p pair) judge() ([]finding, error) {
 	if alike(p.was, p.will) {
 		return found, nil
 	}
+	p = p.settled()
+	if alike(p.was, p.will) {
+		return found, nil
+	}
 	found = append(found, compositions(p)...)
 	was, err := p.was.decoded()
 	if err != nil {
@@ -132,19 +139,22 @@ func (p pair) judge() ([]finding, error) {
 	return found, nil
 }
 
+// settled leaves out of the desired schema the constraints that exclude no value that was valid.
+func (p pair) settled() pair {
+	was, will := valueset.Normal(p.was.keywords), valueset.Normal(p.will.keywords)
+	return pair{schema{state: p.was.state, keywords: was}, schema{state: p.will.state, keywords: valueset.Settle(was, will)}}
+}
+
 // required fields that were not required.
 func required(p pair) []finding {
 	will := p.will.required()
 	if len(will) == 0 {
 		return nil
 	}
-	before := map[string]bool{}
-	for _, name := range p.was.required() {
-		before[name] = true
-	}
+	before := valueset.Required(p.was.keywords)
 	var found []finding
 	for _, name := range will {
-		if !before[name] {
+		if !before[name] && !p.was.always(name) {
 			found = append(found, finding{about: about{"required", name}, says: fmt.Sprintf("new required field: %q", name)})
 		}
 	}

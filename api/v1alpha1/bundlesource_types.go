@@ -138,8 +138,9 @@ type ImageSource struct {
 
 	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken, and
 	// looked for again every interval. Only full versions such as 1.2.3 and v1.2.3 count,
-	// and prereleases only where the range names one. A repository may have 100,000 tags,
-	// of which 20,000 are versions.
+	// and prereleases only where the range names one. The tag 1.2.3_build.7 is the version
+	// 1.2.3+build.7; a version that is written with build metadata means this build only.
+	// A repository may have 100,000 tags, of which 20,000 are versions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255

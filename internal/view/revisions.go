@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/spec/revision"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 )
 
 // PreviousRevision is the value of --to for the previous revision.
@@ -117,7 +118,7 @@ func matches(revision, wanted string, shortest int) bool {
 	if !found {
 		name, digest = "", revision
 	}
-	if wanted == revision || wanted == name && name != "" {
+	if wanted == revision || name != "" && (wanted == name || wanted == tagversion.Text(name)) {
 		return wanted != ""
 	}
 	wantedName, wantedDigest, both := strings.Cut(wanted, "@")

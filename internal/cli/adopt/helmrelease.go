@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/satchel-dev/satchel/internal/tagversion"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -117,10 +118,10 @@ func (r HelmRelease) values() (map[string]any, error) {
 	return values, nil
 }
 
-// imageOf is the chart in a registry, where "helm push" has stored it: a tag has no plus sign.
+// imageOf is the chart in a registry, where "helm push" has stored it.
 func (r HelmRelease) imageOf(repository string) string {
 	if strings.Contains(repository, "@") || strings.LastIndexByte(repository, ':') > strings.LastIndexByte(repository, '/') {
 		return repository
 	}
-	return repository + ":" + strings.ReplaceAll(r.Chart.Metadata.Version, "+", "_")
+	return repository + ":" + tagversion.Tag(r.Chart.Metadata.Version)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
 	"github.com/satchel-dev/satchel/internal/publish"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -65,7 +66,7 @@ func ImageReference(text string, insecure bool) (name.Reference, error) {
 	}
 	ref, err := name.ParseReference(text, options...)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no reference such as ghcr.io/org/bundle:v1.2.3", text)
+		return nil, fmt.Errorf("%q is no reference such as ghcr.io/org/bundle:v1.2.3%s", text, tagversion.Hint(text))
 	}
 	return ref, nil
 }

@@ -47,8 +47,10 @@ func TestM38InvalidSpec(t *testing.T) {
 		r := newRig(t)
 		r.create()
 		for what, change := range map[string]func(*v1alpha1.RolloutCluster){
-			"annotation": func(c *v1alpha1.RolloutCluster) { c.Annotations = map[string]string{"big": strings.Repeat("x", 200_000)} },
-			"label":      func(c *v1alpha1.RolloutCluster) { c.Labels = map[string]string{"big": strings.Repeat("x", 64)} },
+			"annotation": func(c *v1alpha1.RolloutCluster) {
+				c.Annotations = map[string]string{"big": strings.Repeat("x", 200_000)}
+			},
+			"label": func(c *v1alpha1.RolloutCluster) { c.Labels = map[string]string{"big": strings.Repeat("x", 64)} },
 		} {
 			object := r.get()
 			change(object.Spec.Clusters[0].Cluster)
@@ -90,7 +92,9 @@ func TestM38Annotations(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := held()
-	object := r.until("the clusters are known", func(o *v1alpha1.BundleRollout) bool { return o.Status.Clusters != nil && o.Status.Clusters.Total == secrets && len(r.children()) > 0 })
+	object := r.until("the clusters are known", func(o *v1alpha1.BundleRollout) bool {
+		return o.Status.Clusters != nil && o.Status.Clusters.Total == secrets && len(r.children()) > 0
+	})
 	grown := int64(held()) - int64(before)
 	t.Logf("%d MiB of annotations, %d KiB more in memory", secrets*size>>20, grown>>10)
 	if grown > secrets*size/2 {

@@ -5,12 +5,10 @@ package image
 import (
 	"context"
 	"encoding/json"
-	"strings"
-
-	"github.com/Masterminds/semver/v3"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/versions"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 )
 
 // maxTags bounds the tags of a repository.
@@ -22,12 +20,10 @@ type newest struct {
 	seen int
 }
 
-// look takes a tag into account. Only full versions count, with or without a "v", as in Flux: "1.2" and "20260131" are
-// names that move, or dates.
+// look takes a tag into account, if it is a version.
 func (n *newest) look(tag string) {
 	n.seen++
-	version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
-	if err == nil && tagText.MatchString(tag) {
+	if version, is := tagversion.Parse(tag); is && tagText.MatchString(tag) {
 		n.Look(tag, version)
 	}
 }

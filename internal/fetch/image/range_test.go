@@ -32,7 +32,7 @@ func TestRange(t *testing.T) {
 	for name, u := range servers(t) {
 		t.Run(name, func(t *testing.T) {
 			digests := map[string]string{}
-			for _, tag := range []string{"latest", "1", "1.9", "v1.2.0", "v1.10.0", "1.10.0", "1.11.0-rc.1", "2.0.0", "v3", "20260131"} {
+			for _, tag := range []string{"latest", "1", "1.9", "v1.2.0", "v1.10.0", "1.10.0", "1.11.0-rc.1", "2.0.0", "v3", "20260131", "1.2.3_build.7"} {
 				img := imageOf(t, layer(t, "tag", tag))
 				push(t, u.host+"/org/b:"+tag, img)
 				digests[tag] = digestOf(t, img)
@@ -45,6 +45,7 @@ func TestRange(t *testing.T) {
 				"*":           "2.0.0",       // no dates, no parts of versions
 				"1.2.0":       "v1.2.0",
 				"<1.0 || 2.x": "2.0.0",
+				"~1.2":        "1.2.3_build.7",
 			} {
 				u.alter(nil)
 				resolved, files, err := pull(t, ranged(u.host+"/org/b", constraint))
@@ -56,11 +57,56 @@ func TestRange(t *testing.T) {
 				}
 			}
 			_, _, err := pull(t, ranged(u.host+"/org/b", ">=7"))
-			if fetch.ReasonOf(err) != fetch.NotFound || !strings.Contains(err.Error(), `none of the 10 tags is a version in the range ">=7"`) {
+			if fetch.ReasonOf(err) != fetch.NotFound || !strings.Contains(err.Error(), `none of the 11 tags is a version in the range ">=7"`) {
 				t.Errorf("nothing in the range: %v", err)
 			}
 			if _, _, err := pull(t, ranged(u.host+"/org/c", "*")); fetch.ReasonOf(err) != fetch.NotFound {
 				t.Errorf("no such repository: %v", err)
+			}
+		})
+	}
+}
+
+// TestF29TagsWithMetadata: the tag 1.2.3_build.7 is the version 1.2.3+build.7, as "helm push" writes it.
+func TestF29TagsWithMetadata(t *testing.T) {
+	two := []string{"1.2.2", "1.2.3_build.7"}
+	all := []string{"1.2.2", "1.2.3_build.7", "1.2.3_build.10", "1.3.0-rc.1_up5", "v1.2.9", "1.4_b", "1.9.0_a_b", "latest"}
+	for name, tc := range map[string]struct {
+		reason, semver, want string
+		tags                 []string
+	}{
+		"Wildcard":   {"the newest is one with metadata", "1.x", "1.2.3_build.7", two},
+		"Comparison": {"in any kind of range", ">=1.2.3 <2", "1.2.3_build.7", two},
+		"Tilde":      {"in any kind of range", "~1.2", "1.2.3_build.7", two},
+		"Span":       {"in any kind of range", "1.2.3 - 1.3", "1.2.3_build.7", two},
+		"Exclusion":  {"metadata do not count", "1.x, !=1.2.3", "1.2.2", two},
+		"Bare":       {"metadata do not count where the range has none", "1.2.3", "1.2.3_build.10", all},
+		"Exactly":    {"that build", "1.2.3+build.7", "1.2.3_build.7", all},
+		"Equals":     {"that build", "= 1.2.3+build.7", "1.2.3_build.7", all},
+		"V":          {"that build", "v1.2.3+build.10", "1.2.3_build.10", all},
+		"AsTag":      {"copied from the registry", "1.2.3_build.7", "1.2.3_build.7", all},
+		"OtherBuild": {"another build is not what was asked for", "1.2.3+build.8", "", all},
+		"Prerelease": {"with metadata as well", ">=1.3.0-0", "1.3.0-rc.1_up5", all},
+		"ExactPre":   {"with metadata as well", "1.3.0-rc.1+up5", "1.3.0-rc.1_up5", all},
+		"Highest":    {"a v is no difference", "1.x", "v1.2.9", all},
+		"Both":       {"what is written in full comes first", "1.2.3", "1.2.3", []string{"1.2.3_b", "1.2.3", "1.2.3_a"}},
+		"BothV":      {"the v is no difference", "1.2.3", "v1.2.3", []string{"1.2.3_b", "v1.2.3", "1.2.3_a"}},
+		"Natural":    {"10 is above 9", "*", "1.0.0_10", []string{"1.0.0_9", "1.0.0_10", "1.0.0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted, err := versions.Parse(tc.semver)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range tc.tags {
+				tc.tags = append(tc.tags[1:], tc.tags[0])
+				best := newest{Newest: versions.Newest{Range: wanted}}
+				for _, tag := range tc.tags {
+					best.look(tag)
+				}
+				if best.Name != tc.want {
+					t.Errorf("%s: %q of %q", tc.reason, best.Name, tc.tags)
+				}
 			}
 		})
 	}
@@ -251,6 +297,7 @@ func TestM12HostileLists(t *testing.T) {
 func FuzzRange(f *testing.F) {
 	f.Add(">=1.2 <2", "1.2.0 v1.2.0 1.3.0-rc.1 2 latest 20260131")
 	f.Add("*", "v1.0.0 1.0.0 1.0.0-0 1.0.0+x")
+	f.Add("1.2.3+build.7", "1.2.3 1.2.3_build.7 1.2.3_build.10 v1.2.3_build.7")
 	f.Add("~1.11.0-0 || 2.x - 3.1 , !=2.0.0", "1.11.0-rc.1 3.1.0 99999999999999999999.0.0")
 	f.Fuzz(func(t *testing.T, text, tags string) {
 		wanted, err := versions.Parse(text)
@@ -277,7 +324,7 @@ func FuzzRange(f *testing.F) {
 			t.Errorf("%q: %q", text, forwards.Name)
 		}
 		for _, tag := range list {
-			version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+			version, err := semver.StrictNewVersion(strings.TrimPrefix(strings.ReplaceAll(tag, "_", "+"), "v"))
 			if err == nil && tagText.MatchString(tag) && wanted.Check(version) && version.GreaterThan(forwards.Version) {
 				t.Errorf("%q: %q is newer than %q", text, tag, forwards.Name)
 			}

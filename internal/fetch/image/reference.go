@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/endpoint"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 )
 
 // maxReference bounds a reference: 255 bytes of name, 128 of tag, and a digest.
@@ -131,5 +132,5 @@ func FullName(text string, insecure bool) (string, error) {
 
 func malformed(text string) error {
 	return fetch.Errorf(fetch.Refused,
-		"image %s: not an image reference: write host/repository:tag or host/repository@sha256:<hex>", fetch.Quote(text))
+		"image %s: not an image reference: write host/repository:tag or host/repository@sha256:<hex>%s", fetch.Quote(text), tagversion.Hint(text))
 }

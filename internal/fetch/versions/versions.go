@@ -6,10 +6,12 @@ package versions
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 )
 
 const (
@@ -23,12 +25,17 @@ const (
 type Range struct {
 	text       string
 	constraint *semver.Constraints
+	exact      *semver.Version // where the range is one full version
 }
 
-// Parse reads a range such as ">=1.2 <2".
+// Parse reads a range such as ">=1.2 <2". One full version may be written as its tag.
 func Parse(text string) (Range, error) {
 	if len(text) > MaxRange {
 		return Range{}, fetch.Errorf(fetch.Refused, "the range has more than %d bytes", MaxRange)
+	}
+	exact, isExact := tagversion.Parse(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "=")))
+	if isExact {
+		return Range{text: text, constraint: equalTo(exact), exact: exact}, nil
 	}
 	constraint, err := semver.NewConstraint(text)
 	if err != nil {
@@ -38,14 +45,31 @@ func Parse(text string) (Range, error) {
 	return Range{text: text, constraint: constraint}, nil
 }
 
+// equalTo is the range of the versions with the precedence of one.
+func equalTo(version *semver.Version) *semver.Constraints {
+	bare := semver.New(version.Major(), version.Minor(), version.Patch(), version.Prerelease(), "")
+	constraint, err := semver.NewConstraint("=" + bare.String())
+	if err != nil {
+		panic(err) // a version that was parsed
+	}
+	return constraint
+}
+
 // Empty tells that this is no range that was parsed.
 func (r Range) Empty() bool { return r.constraint == nil }
 
 // String returns the range as it was written.
 func (r Range) String() string { return r.text }
 
-// Check tells whether a version is in the range.
-func (r Range) Check(version *semver.Version) bool { return r.constraint.Check(version) }
+// Check tells whether a version is in the range. One full version with build metadata means that build and no other.
+func (r Range) Check(version *semver.Version) bool {
+	return r.constraint.Check(version) && (r.exact == nil || r.exact.Metadata() == "" || r.isExactly(version))
+}
+
+// isExactly tells whether the range is this one version, build metadata included.
+func (r Range) isExactly(version *semver.Version) bool {
+	return r.exact != nil && tagversion.Compare(r.exact, version) == 0
+}
 
 // Newest is the best of the names seen so far.
 type Newest struct {
@@ -57,11 +81,11 @@ type Newest struct {
 	compared int
 }
 
-// Look takes a name into account, and tells whether it is the best so far. Prereleases count where the range names one. Of
-// equal versions the last name is taken, so that the answer does not depend on the order. What is below the best needs no
-// comparison with the range.
+// Look takes a name into account, and tells whether it is the best so far. Prereleases count where the range names one. A version
+// that is written in full comes before others of the same precedence; otherwise the highest build metadata count, and of equal
+// versions the last name, so that the answer does not depend on the order. What is below the best needs no comparison with the range.
 func (n *Newest) Look(name string, version *semver.Version) bool {
-	if n.Version != nil && cmp.Or(version.Compare(n.Version), cmp.Compare(name, n.Name)) <= 0 {
+	if n.Version != nil && n.compare(name, version) <= 0 {
 		return false
 	}
 	if n.compared++; n.compared > MaxCompared || !n.Check(version) {
@@ -69,6 +93,18 @@ func (n *Newest) Look(name string, version *semver.Version) bool {
 	}
 	n.Name, n.Version = name, version
 	return true
+}
+
+// compare orders a version and the best so far.
+func (n *Newest) compare(name string, version *semver.Version) int {
+	exactly := 0
+	switch is, was := n.isExactly(version), n.isExactly(n.Version); {
+	case is && !was:
+		exactly = 1
+	case was && !is:
+		exactly = -1
+	}
+	return cmp.Or(exactly, tagversion.Compare(version, n.Version), cmp.Compare(name, n.Name))
 }
 
 // Bounded tells when there was more than is looked at.

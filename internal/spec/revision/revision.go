@@ -6,9 +6,8 @@ package revision
 import (
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 )
 
 // longestVersion bounds a version, as the CRD does.
@@ -24,16 +23,17 @@ func Version(stated, originRevision string) string {
 	if strings.ContainsAny(digest, "@,") { // of a composition
 		return ""
 	}
-	if _, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v")); err != nil || digest == "" || len(tag) > longestVersion {
+	if _, is := tagversion.Parse(tag); !is || digest == "" {
 		return ""
 	}
-	return tag
+	return tagversion.Text(tag)
 }
 
 // Name names a revision for people: "1.2.3 (main@sha1:...)", the origin revision alone where that begins with the version, or
 // what is known of both; without either the revision of the content.
 func Name(version, originRevision, revision string) string {
 	tag, _, _ := strings.Cut(originRevision, "@")
+	tag = tagversion.Text(tag)
 	switch {
 	case originRevision == "" && version == "":
 		return "revision " + revision

@@ -28,6 +28,7 @@ func TestVersion(t *testing.T) {
 		"Name":        {"there is no digest", "", "1.2.3", ""},
 		"Long":        {"is no version", strings.Repeat("1", 254), commit, ""},
 		"LongTag":     {"the API server would refuse it", "", "1.2.3-" + strings.Repeat("a", 250) + "@sha256:9f", ""},
+		"Metadata":    {"a tag has _ for +", "", "v1.2.3_build.7@sha256:9f", "v1.2.3+build.7"},
 		"None":        {"nothing is known", "", "", ""},
 	}
 	for name, tc := range tests {
@@ -49,6 +50,7 @@ func TestName(t *testing.T) {
 		"Longer":    {"another version", "5.22", image, "5.22 (" + image + ")"},
 		"Origin":    {"the bundle states no version", "", commit, commit},
 		"Version":   {"the source says nothing", "1.2.3", "", "1.2.3"},
+		"Metadata":  {"a tag has _ for +", "1.2.3+b.7", "1.2.3_b.7@sha256:9f2b", "1.2.3_b.7@sha256:9f2b"},
 		"Neither":   {"the content is always known", "", "", "revision main@sha256:aa"},
 	}
 	for name, tc := range tests {

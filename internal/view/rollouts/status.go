@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -128,7 +129,7 @@ var aNumber = regexp.MustCompile(`^v?[0-9]`)
 // number is the tag of a version without its digest.
 func (r *Revision) number() (version string, isVersion bool) {
 	version, _, hasDigest := strings.Cut(r.Version, "@")
-	return view.Inline(version), hasDigest && aNumber.MatchString(version)
+	return view.Inline(tagversion.Text(version)), hasDigest && aNumber.MatchString(version)
 }
 
 // standing are the reasons for which a rollout waits for a user or a window.

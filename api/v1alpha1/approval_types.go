@@ -28,8 +28,8 @@ const (
 	ApprovalAutomatic ApprovalMode = "Automatic"
 	// ApprovalManual carries a plan out when it is approved.
 	ApprovalManual ApprovalMode = "Manual"
-	// ApprovalOnEscalation wants an approval of plans that give new permissions, concern
-	// CustomResourceDefinitions, or delete.
+	// ApprovalOnEscalation wants an approval of plans with anything that is not known to be
+	// harmless.
 	ApprovalOnEscalation ApprovalMode = "OnEscalation"
 )
 
@@ -37,12 +37,15 @@ const (
 type ApprovalOptions struct {
 	// Mode says which plans wait until a BundleApproval of their digest exists. Automatic, the
 	// default: none. Manual: all, the first one and those of changes of this spec included.
-	// OnEscalation: plans that grant new permissions, change CustomResourceDefinitions, delete
-	// or adopt objects, contain new or changed objects of satchel.dev, admission webhooks or
-	// policies, APIServices or certificate requests, change labels of Namespaces that begin
-	// with satchel.dev/ or pod-security.kubernetes.io/, run Pods with more privileges or as
-	// another ServiceAccount, change deletionPolicy, or are carried out as another
-	// ServiceAccount or on another cluster than the last one. Drift of the applied revision is
+	// OnEscalation: all but those in which everything that is new or changed is known to be
+	// harmless: workloads in the install namespace with the same ServiceAccount, without more
+	// privileges and without references to Secrets, ConfigMaps and claims of others;
+	// ConfigMaps; Secrets of ordinary types; Services inside of the cluster; custom resources
+	// of the CustomResourceDefinitions of the bundle; roles that grant nothing new. So plans
+	// wait that grant new permissions, change CustomResourceDefinitions, delete, recreate or
+	// adopt objects, concern cluster-scoped objects or other namespaces, or other kinds and
+	// fields, change deletionPolicy, or are carried out as another ServiceAccount, on another
+	// cluster, or with another kubeconfig than the last one. Drift of the applied revision is
 	// corrected in the meantime. To leave Manual or OnEscalation, a user needs permission to
 	// create bundleapprovals. In a namespace with the label satchel.dev/approval=required the
 	// first plan always waits, and Automatic holds only for the spec, the source and the

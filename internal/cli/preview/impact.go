@@ -18,7 +18,7 @@ type ImpactPreview struct {
 	Definitions []DefinitionPreview `json:"definitions,omitempty"`
 	Images      []ImagePreview      `json:"images,omitempty"`
 	Restarts    []RestartPreview    `json:"restarts,omitempty"`
-	// Further lists objects with more access than before: admission configuration, labels of Namespaces, privileges of Pods.
+	// Further lists what in the objects is not known to be harmless, and was not there before.
 	Further []string `json:"further,omitempty"`
 }
 
@@ -86,6 +86,8 @@ func (p *Previewer) sides(action plan.Action) (was, will *unstructured.Unstructu
 		return action.Desired, action.Desired
 	case !action.Writes():
 		return forecast.Live, forecast.Live
+	case forecast.Live == nil: // defaults of the API server were not chosen by the bundle
+		return nil, action.Desired
 	case forecast.After != nil:
 		return forecast.Live, forecast.After
 	case forecast.Live != nil:

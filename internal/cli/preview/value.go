@@ -11,8 +11,10 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
+	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -302,10 +304,17 @@ func (v *Preview) escalations() []string {
 	if slices.ContainsFunc(v.Objects, func(o ObjectPreview) bool { return o.Verb == string(plan.Adopt) }) {
 		because = append(because, "adoption of objects of others")
 	}
+	var leaving, staying []inventory.ID
 	for _, o := range v.Objects {
+		id := inventory.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 		if o.Verb == VerbDelete || o.Verb == string(plan.Recreate) {
-			return append(because, "deletions")
+			leaving = append(leaving, id)
+		} else {
+			staying = append(staying, id)
 		}
+	}
+	if len(impact.WithoutRenamed(leaving, staying)) > 0 {
+		because = append(because, "deletions")
 	}
 	return because
 }

@@ -4,12 +4,14 @@ package deployment_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -202,6 +204,57 @@ func TestT25EscalationsWait(t *testing.T) {
 				t.Error("adopted")
 			}
 		})
+	}
+}
+
+// T30 on a cluster: a bundle that brings a token of the installing ServiceAccount, or takes a Secret of others, waits, so that
+// there is no token. An ordinary workload goes on.
+func TestT30TokenOfTheInstaller(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.eachWay(t, func(t *testing.T, namespace string, _ bool) { r.bringsToken(t, namespace) })
+}
+
+func (r *rig) bringsToken(t *testing.T, namespace string) {
+	t.Helper()
+	configs := fstest.MapFS{"a.yaml": configMap("a", "one")}
+	first := r.publish(t, namespace, "app", "v1", configs)
+	key := r.deploy(t, namespace, "app", both(quick, asking(v1alpha1.ApprovalOnEscalation)))
+	_, digest := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
+	r.decide(t, key, digest)
+	r.ready(t, key, first.Revision)
+
+	workload := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: w}\nspec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, " +
+		"spec: {automountServiceAccountToken: false, containers: [{name: c, image: x}], volumes: [{name: t, VOLUME}]}}}\n"
+	with := func(volume string, more ...string) fstest.MapFS {
+		files := maps.Clone(configs)
+		files["w.yaml"] = file(strings.ReplaceAll(workload, "VOLUME", volume))
+		for i, text := range more {
+			files[fmt.Sprintf("more-%d.yaml", i)] = file(text)
+		}
+		return files
+	}
+	harmless := r.publish(t, namespace, "app", "v2", with("configMap: {name: a}"))
+	if d := r.ready(t, key, harmless.Revision); d.Status.Executed.Approval != "" {
+		t.Error("an ordinary workload waited for an approval")
+	}
+	token := "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\nmetadata: {name: t, annotations: {kubernetes.io/service-account.name: installer}}\n"
+	for i, tc := range []struct {
+		bundle fstest.MapFS
+		asks   string
+	}{
+		{with("secret: {secretName: t}", token), "gets the annotation kubernetes.io/service-account.name; Secret NS/t sets .type"},
+		{with("secret: {secretName: fleet-kubeconfig}"), "Deployment.apps NS/w refers to the Secret fleet-kubeconfig, which is not in the bundle"},
+	} {
+		next := r.publish(t, namespace, "app", fmt.Sprintf("v%d", i+3), tc.bundle)
+		d, _ := r.awaits(t, key, next.Revision, v1alpha1.ReasonApprovalRequired)
+		if message := conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition); !strings.Contains(message, strings.ReplaceAll(tc.asks, "NS", namespace)) {
+			t.Errorf("%q is not said: %s", tc.asks, message)
+		}
+	}
+	err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "t"}, new(corev1.Secret))
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the token exists: %v", err)
 	}
 }
 

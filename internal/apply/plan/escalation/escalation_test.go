@@ -54,7 +54,8 @@ func TestT25WhatReachesFurther(t *testing.T) {
 		want          []string // parts of the findings, in order; none where nothing is found
 	}{
 		"nothing":                {"the same", plain, plain, nil},
-		"new workload":           {"an ordinary one", "", plain, nil},
+		"new workload":           {"an ordinary one", with(plain, "name: web}", "name: other}"), plain, nil},
+		"first workload":         {"the account may have permissions", "", plain, []string{"runs as the ServiceAccount default, which the applied revision neither contains nor uses"}},
 		"new image":              {"content may change", plain, with(plain, "image: a", "image: b"), nil},
 		"new webhook":            {"it decides what is admitted", "", hook, []string{"ValidatingWebhookConfiguration.admissionregistration.k8s.io w is new"}},
 		"changed webhook":        {"it decides otherwise", hook, with(hook, "a.example", "b.example"), []string{"w changes"}},
@@ -63,12 +64,12 @@ func TestT25WhatReachesFurther(t *testing.T) {
 		"API service":            {"it answers for an API", "", "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.x}", []string{"is new"}},
 		"certificate request":    {"it asks for an identity", "", "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata: {name: x}", []string{"is new"}},
 		"deployment of Satchel":  {"it installs more, as another account", "", "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: x, namespace: other}", []string{"BundleDeployment.satchel.dev other/x is new"}},
-		"namespace":              {"its own labels say nothing", "", labels, nil},
+		"namespace":              {"it is cluster-scoped", "", labels, []string{"is new"}},
 		"demand":                 {"setting it is an escalation", labels, with(labels, "app: shop", "satchel.dev/approval: required"), []string{"gets the label satchel.dev/approval=required"}},
 		"pod security":           {"more Pods are admitted", labels, with(labels, "app: shop", "pod-security.kubernetes.io/enforce: privileged"), []string{"gets the label pod-security"}},
 		"pod security changes":   {"other Pods are admitted", with(labels, "app: shop", "pod-security.kubernetes.io/enforce: restricted"), with(labels, "app: shop", "pod-security.kubernetes.io/enforce: baseline"), []string{"from restricted to baseline"}},
 		"pod security goes":      {"more Pods are admitted", with(labels, "app: shop", "pod-security.kubernetes.io/enforce: restricted"), labels, []string{"loses the label"}},
-		"label of another kind":  {"it means nothing there", plain, with(plain, "name: web}", "name: web, labels: {pod-security.kubernetes.io/enforce: privileged}}"), nil},
+		"label of another kind":  {"it is not known", plain, with(plain, "name: web}", "name: web, labels: {pod-security.kubernetes.io/enforce: privileged}}"), []string{"gets the label"}},
 		"host network":           {"it hears its node", plain, pod("hostNetwork: true"), []string{"uses hostNetwork"}},
 		"host network as before": {"only what is new counts", pod("hostNetwork: true"), with(pod("hostNetwork: true"), "image: a", "image: b"), nil},
 		"less":                   {"losing power is no escalation", pod("hostPID: true, hostIPC: true"), pod("hostPID: true"), nil},
@@ -86,11 +87,11 @@ func TestT25WhatReachesFurther(t *testing.T) {
 		"seccomp":                {"it may call anything", plain, container("securityContext: {seccompProfile: {type: Unconfined}}"), []string{"has no seccompProfile"}},
 		"proc":                   {"it sees the kernel", plain, container("securityContext: {procMount: Unmasked}"), []string{"sees all of /proc"}},
 		"init container":         {"it is one, too", plain, pod("initContainers: [{name: i, securityContext: {privileged: true}}]"), []string{"container i: is privileged"}},
-		"cron job":               {"deeper", "", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {jobTemplate: {spec: {template: {spec: {hostNetwork: true, containers: [{name: c}]}}}}}", []string{"CronJob.batch /c uses hostNetwork"}},
-		"custom resource":        {"of which controllers make Pods", "", "apiVersion: example.org/v1\nkind: Rollout\nmetadata: {name: c}\nspec: {pods: [{hostPID: true, containers: [{name: c}]}]}", []string{"uses hostPID"}},
+		"cron job":               {"deeper", plain, "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {jobTemplate: {spec: {template: {spec: {hostNetwork: true, containers: [{name: c}]}}}}}", []string{"CronJob.batch /c uses hostNetwork"}},
+		"custom resource":        {"of another operator", "", "apiVersion: example.org/v1\nkind: Rollout\nmetadata: {name: c}\nspec: {pods: [{hostPID: true, containers: [{name: c}]}]}", []string{"is new"}},
 		"another account":        {"it may do other things", plain, pod("serviceAccountName: admin"), []string{"runs as the ServiceAccount admin, not default any more"}},
-		"account of others":      {"its permissions were not approved", "", pod("serviceAccountName: admin"), []string{"runs as the ServiceAccount admin, which the bundle does not contain"}},
-		"own account":            {"its permissions count by themselves", "", pod("serviceAccountName: own") + "\n---\n" + account, nil},
+		"account of others":      {"its permissions were not approved", "", pod("serviceAccountName: admin"), []string{"runs as the ServiceAccount admin, which the applied revision neither contains nor uses"}},
+		"own account":            {"its permissions count by themselves", account, pod("serviceAccountName: own") + "\n---\n" + account, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -7,176 +7,271 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// pods reports new powers of the Pods of an object. A mapping with a list of
-// containers counts as the spec of a Pod, so that custom resources count like Deployments.
-func pods(id inventory.ID, was, will *unstructured.Unstructured, brought map[[2]string]bool) []string {
-	before, after := powersOf(was), powersOf(will)
-	var words []string
-	for _, place := range slices.Sorted(maps.Keys(after)) {
-		is, had := after[place], before[place]
-		if had == nil {
-			had = &powers{}
-			if account := is.account; account != "" && account != defaultAccount && !brought[[2]string{id.Namespace, account}] {
-				words = append(words, fmt.Sprintf("runs as the ServiceAccount %s, which the bundle does not contain", account))
-			}
-		} else if is.account != had.account {
-			words = append(words, fmt.Sprintf("runs as the ServiceAccount %s, not %s any more", is.account, had.account))
-		}
-		for _, power := range slices.Sorted(maps.Keys(is.held)) {
-			if !had.held[power] {
-				words = append(words, power)
-			}
-		}
-		for _, bound := range slices.SortedFunc(maps.Keys(had.bounds), bound.compare) {
-			if !is.bounds[bound] && is.contains(bound) {
-				words = append(words, "no longer has "+bound.text)
-			}
-		}
-	}
-	return words
-}
+// spot is a Pod or a container in an object, and how messages begin that are about it.
+type spot struct{ place, prefix string }
 
 const defaultAccount = "default"
 
-// powers are the powers of a Pod beyond those of an ordinary one, and its restrictions.
-type powers struct {
-	account    string
-	containers map[string]bool
-	held       map[string]bool
-	bounds     map[bound]bool
+// template is a Pod template.
+var template = field{below: map[string]field{"metadata": {check: templateMetadata}, "spec": podSpec}}
+
+func templateMetadata(f *facts, place string, value any) {
+	f.metadata(strings.TrimSuffix(place, ".metadata"), fields(value), false)
 }
 
-// bound is a restriction of a container, or of all of them where its name is empty.
-type bound struct{ container, text string }
+// podSpec is the spec of a Pod in a kind that is known to have one.
+var podSpec = field{check: readPod}
 
-func (b bound) compare(other bound) int { return strings.Compare(b.text, other.text) }
+// harmlessInPods are the fields of a Pod of which every value is harmless: they change it alone.
+var harmlessInPods = []string{
+	"activeDeadlineSeconds", "affinity", "dnsConfig", "dnsPolicy", "enableServiceLinks", "hostAliases", "hostname", "nodeSelector", "os", "preemptionPolicy",
+	"readinessGates", "restartPolicy", "schedulingGates", "setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
+	"topologySpreadConstraints",
+}
 
-func (p *powers) contains(b bound) bool { return b.container == "" || p.containers[b.container] }
+// harmlessInContainers are those of a container.
+var harmlessInContainers = []string{
+	"args", "command", "image", "imagePullPolicy", "name", "resizePolicy", "restartPolicy", "restartPolicyRules", "stdin", "stdinOnce",
+	"terminationMessagePath", "terminationMessagePolicy", "tty", "volumeDevices", "workingDir",
+}
 
-// powersOf finds the specs of Pods in an object, by their path.
-func powersOf(object *unstructured.Unstructured) map[string]*powers {
-	found := map[string]*powers{}
-	if object != nil {
-		search(object.Object, "", found)
+// harmlessVolumes are the sources of volumes of which every value is harmless. Others are read by volume.
+var harmlessVolumes = []string{"downwardAPI", "emptyDir", "image"}
+
+// harmlessResources are what every node has; others are devices.
+var harmlessResources = []string{"cpu", "ephemeral-storage", "memory"}
+
+// harmlessTolerations are of taints that say that a node does not work.
+var harmlessTolerations = []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+
+// readers read the other fields of Pods and containers. Those that are in none of these tables are not on the list.
+type readers map[string]func(f *facts, at spot, value any)
+
+var podReaders = readers{
+	"automountServiceAccountToken": func(f *facts, at spot, value any) {
+		f.bind(isFalse(value), at, "automountServiceAccountToken: false")
+	},
+	"hostIPC":     power("uses hostIPC"),
+	"hostNetwork": power("uses hostNetwork"),
+	"hostPID":     power("uses hostPID"),
+	"hostUsers": func(f *facts, at spot, value any) {
+		f.bind(isFalse(value), at, "hostUsers: false")
+	},
+	"imagePullSecrets":   func(f *facts, at spot, value any) { secretList(f, at.place, value) },
+	"nodeName":           named("runs on the node ", ""),
+	"priorityClassName":  named("has the priorityClassName ", ""),
+	"runtimeClassName":   named("has the runtimeClassName ", ""),
+	"schedulerName":      named("has the schedulerName ", "default-scheduler"),
+	"securityContext":    security,
+	"serviceAccount":     account,
+	"serviceAccountName": account,
+	"tolerations":        tolerations,
+	"volumes": func(f *facts, at spot, value any) {
+		for i, item := range list(value) {
+			volume(f, spot{placeOf(at.place+".volumes", i, item), at.prefix}, fields(item))
+		}
+	},
+}
+
+var containerReaders = readers{
+	"env":     environment,
+	"envFrom": environmentFrom,
+	"lifecycle": func(f *facts, at spot, value any) {
+		for _, handler := range fields(value) {
+			probe(f, at, handler)
+		}
+	},
+	"livenessProbe":   probe,
+	"ports":           hostPorts,
+	"readinessProbe":  probe,
+	"resources":       resources,
+	"securityContext": security,
+	"startupProbe":    probe,
+	"volumeMounts": func(f *facts, at spot, value any) {
+		for _, item := range list(value) {
+			f.hold(text(fields(item)["mountPropagation"]) == "Bidirectional", at, "mounts into the node")
+		}
+	},
+}
+
+func power(words string) func(*facts, spot, any) {
+	return func(f *facts, at spot, value any) { f.hold(isTrue(value), at, words) }
+}
+
+func named(words, normal string) func(*facts, spot, any) {
+	return func(f *facts, at spot, value any) {
+		f.hold(text(value) != "" && text(value) != normal, at, words+text(value))
 	}
-	return found
 }
 
-func search(value any, place string, found map[string]*powers) {
-	switch value := value.(type) {
-	case map[string]any:
-		if containers, ok := value["containers"].([]any); ok && len(containers) > 0 {
-			found[place] = podPowers(value)
+func account(f *facts, at spot, value any) {
+	if name := text(value); name != "" {
+		f.accounts[at.place] = name
+	}
+}
+
+// readPod reads the spec of a Pod. A field that is in no table is not on the list.
+func readPod(f *facts, place string, value any) {
+	at := spot{place: place}
+	spec := fields(value)
+	f.places[place] = ""
+	if !isFalse(spec["automountServiceAccountToken"]) {
+		f.accounts[place] = defaultAccount
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec)) {
+		switch {
+		case slices.Contains(harmlessInPods, name):
+		case podReaders[name] != nil:
+			podReaders[name](f, at, spec[name])
+		case name == "containers" || name == "initContainers":
+			for i, item := range list(spec[name]) {
+				container(f, place, placeOf(place+"."+name, i, item), fields(item))
+			}
+		default:
+			f.leave(place+"."+name, spec[name])
 		}
-		for name, child := range value {
-			search(child, place+"."+name, found)
+	}
+}
+
+func container(f *facts, pod, place string, of map[string]any) {
+	at := spot{place, "container " + text(of["name"]) + ": "}
+	f.places[place] = pod
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		switch {
+		case slices.Contains(harmlessInContainers, name):
+		case containerReaders[name] != nil:
+			containerReaders[name](f, at, of[name])
+		default:
+			f.leave(place+"."+name, of[name])
 		}
-	case []any:
-		for i, child := range value {
-			switch child.(type) {
-			case map[string]any, []any:
-				search(child, fmt.Sprintf("%s[%d]", place, i), found)
+	}
+}
+
+// volume reads one of a Pod.
+func volume(f *facts, at spot, of map[string]any) {
+	for _, source := range slices.Sorted(maps.Keys(of)) {
+		value := fields(of[source])
+		switch {
+		case source == "name" || slices.Contains(harmlessVolumes, source):
+		case source == "configMap":
+			f.refer("", configMapKind, value["name"])
+		case source == "secret":
+			f.refer("", secretKind, value["secretName"])
+		case source == "persistentVolumeClaim":
+			f.refer("", claimKind, value["claimName"])
+		case source == "projected":
+			for _, item := range list(value["sources"]) {
+				projection(f, at, fields(item))
+			}
+		case source == "ephemeral":
+			claimSpec.read(f, fields(value["volumeClaimTemplate"])["spec"], at.place+".ephemeral.volumeClaimTemplate.spec")
+		case source == "hostPath":
+			f.hold(true, at, fmt.Sprintf("mounts %s of the node", text(value["path"])))
+		default:
+			f.leave(at.place+"."+source, of[source])
+		}
+	}
+}
+
+// projection reads a source of a projected volume.
+func projection(f *facts, at spot, of map[string]any) {
+	for source, value := range of {
+		switch source {
+		case "clusterTrustBundle", "downwardAPI":
+		case "configMap":
+			f.refer("", configMapKind, fields(value)["name"])
+		case "secret":
+			f.refer("", secretKind, fields(value)["name"])
+		case "serviceAccountToken":
+			audience := text(fields(value)["audience"])
+			f.hold(audience != "", at, "gets a token for "+audience)
+		default:
+			f.leave(at.place+".projected."+source, value)
+		}
+	}
+}
+
+func tolerations(f *facts, at spot, value any) {
+	for _, item := range list(value) {
+		toleration := fields(item)
+		key := text(toleration["key"])
+		if slices.Contains(harmlessTolerations, key) {
+			continue
+		}
+		if key == "" {
+			key = "any key"
+		}
+		words := "tolerates taints of " + key
+		for _, field := range []string{"value", "effect"} {
+			if text(toleration[field]) != "" {
+				words += fmt.Sprintf(", %s %s", field, text(toleration[field]))
+			}
+		}
+		f.hold(true, at, words)
+	}
+}
+
+func environment(f *facts, at spot, value any) {
+	for _, item := range list(value) {
+		for source, from := range fields(fields(item)["valueFrom"]) {
+			switch source {
+			case "fieldRef", "fileKeyRef", "resourceFieldRef":
+			case "secretKeyRef":
+				f.refer("", secretKind, fields(from)["name"])
+			case "configMapKeyRef":
+				f.refer("", configMapKind, fields(from)["name"])
+			default:
+				f.leave(placeOf(at.place+".env", 0, item)+"."+source, from)
 			}
 		}
 	}
 }
 
-func podPowers(spec map[string]any) *powers {
-	p := &powers{account: text(spec["serviceAccountName"]), containers: map[string]bool{}, held: map[string]bool{}, bounds: map[bound]bool{}}
-	if p.account == "" {
-		p.account = text(spec["serviceAccount"])
-	}
-	if p.account == "" {
-		p.account = defaultAccount
-	}
-	for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
-		p.hold(isTrue(spec[name]), "uses "+name)
-	}
-	for _, item := range list(spec["volumes"]) {
-		volume := fields(item)
-		if host := fields(volume["hostPath"]); host != nil {
-			p.hold(true, fmt.Sprintf("mounts %s of the node", text(host["path"])))
+func environmentFrom(f *facts, at spot, value any) {
+	for i, item := range list(value) {
+		for source, from := range fields(item) {
+			switch source {
+			case "prefix":
+			case "secretRef":
+				f.refer("", secretKind, fields(from)["name"])
+			case "configMapRef":
+				f.refer("", configMapKind, fields(from)["name"])
+			default:
+				f.leave(fmt.Sprintf("%s.envFrom[%d].%s", at.place, i, source), from)
+			}
 		}
 	}
-	context := fields(spec["securityContext"])
-	p.security("", "", context)
-	for _, item := range list(context["sysctls"]) {
-		p.hold(true, "sets the sysctl "+text(fields(item)["name"]))
+}
+
+// probe reads a probe, or a handler of the lifecycle. The node sends their requests, so that another host than the Pod counts.
+func probe(f *facts, at spot, value any) {
+	for _, how := range []string{"httpGet", "tcpSocket"} {
+		host := text(fields(fields(value)[how])["host"])
+		f.hold(host != "" && host != "127.0.0.1" && host != "localhost", at, "has the node connect to "+host)
 	}
-	for _, field := range []string{"initContainers", "containers", "ephemeralContainers"} {
-		for _, item := range list(spec[field]) {
-			p.container(fields(item))
+}
+
+func hostPorts(f *facts, at spot, value any) {
+	for _, item := range list(value) {
+		if port := scalar(fields(item)["hostPort"]); port != "" && port != "0" {
+			f.hold(true, at, fmt.Sprintf("uses port %s of the node", port))
 		}
 	}
-	return p
 }
 
-func (p *powers) container(container map[string]any) {
-	name := text(container["name"])
-	p.containers[name] = true
-	prefix := "container " + name + ": "
-	for _, item := range list(container["ports"]) {
-		if port := fields(item)["hostPort"]; port != nil && fmt.Sprint(port) != "0" {
-			p.hold(true, fmt.Sprintf("%suses port %v of the node", prefix, port))
+// resources reads requests and limits of a container or Pod.
+func resources(f *facts, at spot, value any) {
+	for field, amounts := range fields(value) {
+		if field != "limits" && field != "requests" {
+			f.leave(at.place+".resources."+field, amounts)
+			continue
+		}
+		for name := range fields(amounts) {
+			if !slices.Contains(harmlessResources, name) && !strings.HasPrefix(name, "hugepages-") {
+				f.hold(true, at, "requests the device "+name)
+			}
 		}
 	}
-	for _, item := range list(container["volumeMounts"]) {
-		p.hold(text(fields(item)["mountPropagation"]) == "Bidirectional", prefix+"mounts into the node")
-	}
-	p.security(name, prefix, fields(container["securityContext"]))
 }
-
-// security reads the security context of a container, or of the Pod where the name is empty.
-func (p *powers) security(name, prefix string, context map[string]any) {
-	p.hold(isTrue(context["privileged"]), prefix+"is privileged")
-	p.hold(isTrue(context["allowPrivilegeEscalation"]), prefix+"allows privilege escalation")
-	p.hold(text(context["procMount"]) == "Unmasked", prefix+"sees all of /proc")
-	p.hold(context["runAsUser"] != nil && fmt.Sprint(context["runAsUser"]) == "0", prefix+"runs as root")
-	p.hold(isTrue(fields(context["windowsOptions"])["hostProcess"]), prefix+"runs on the node")
-	for _, profile := range []string{"seccompProfile", "appArmorProfile"} {
-		p.hold(text(fields(context[profile])["type"]) == "Unconfined", prefix+"has no "+profile)
-		p.bind(text(fields(context[profile])["type"]) != "" && text(fields(context[profile])["type"]) != "Unconfined", name, prefix+"a "+profile)
-	}
-	for _, option := range []string{"type", "user", "role"} {
-		if value := text(fields(context["seLinuxOptions"])[option]); value != "" {
-			p.hold(true, fmt.Sprintf("%shas the SELinux %s %s", prefix, option, value))
-		}
-	}
-	capabilities := fields(context["capabilities"])
-	for _, item := range list(capabilities["add"]) {
-		p.hold(true, prefix+"has the capability "+text(item))
-	}
-	for _, item := range list(capabilities["drop"]) {
-		p.bind(true, name, prefix+"capabilities.drop "+text(item))
-	}
-	p.bind(isFalse(context["allowPrivilegeEscalation"]), name, prefix+"allowPrivilegeEscalation: false")
-	p.bind(isTrue(context["runAsNonRoot"]), name, prefix+"runAsNonRoot: true")
-}
-
-func (p *powers) hold(holds bool, power string) {
-	if holds {
-		p.held[power] = true
-	}
-}
-
-func (p *powers) bind(binds bool, container, what string) {
-	if binds {
-		p.bounds[bound{container: container, text: what}] = true
-	}
-}
-
-func fields(value any) map[string]any { found, _ := value.(map[string]any); return found }
-
-func list(value any) []any { found, _ := value.([]any); return found }
-
-func text(value any) string { found, _ := value.(string); return found }
-
-func isTrue(value any) bool { found, _ := value.(bool); return found }
-
-func isFalse(value any) bool { found, is := value.(bool); return is && !found }

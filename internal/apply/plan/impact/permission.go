@@ -108,10 +108,12 @@ type permissionDiff struct {
 	// reported are the permissions of parts that are new to subjects outside of the bundle's roles.
 	// The zero Right stands for unknown permissions.
 	reported map[*part]map[rights.Right]bool
+	former   map[Subject][]Subject // names that roles had before
 }
 
 func permissions(was, will objects) []Permission {
 	g := permissionDiff{before: accessOf(was), after: accessOf(will), left: mostComparisons, reported: map[*part]map[rights.Right]bool{}}
+	g.former = formerNames(g.before)
 	subjects := slices.SortedFunc(maps.Keys(g.after.grants), func(a, b Subject) int {
 		return cmp.Or(g.rank(a)-g.rank(b), a.compare(b))
 	})
@@ -203,7 +205,7 @@ func (g *permissionDiff) report(subject Subject, of *part, right rights.Right) b
 // held are the earlier permissions of a subject at a place, by the keys of the parts.
 func (g *permissionDiff) held(subject Subject, namespace string) map[string]*part {
 	held := map[string]*part{}
-	for _, who := range subject.also() {
+	for _, who := range slices.Concat(subject.also(), g.formerly(subject)) {
 		for _, place := range []string{"", namespace} {
 			for _, part := range g.before.grants[who][place] {
 				held[part.key] = part

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
+	"github.com/satchel-dev/satchel/internal/apply/plan/impact"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
@@ -170,6 +171,11 @@ func (a Approvals) asks(c *Consent, p Proposal) ([]string, error) {
 	case c.demand.mode == v1alpha1.ApprovalManual:
 		return append([]string{p.Plan.Summary()}, deletions...), nil
 	}
+	var present []inventory.ID
+	for action := range p.Plan.Actions() {
+		present = append(present, action.ID)
+	}
+	deletions = destroysText("deleted", impact.WithoutRenamed(c.destroys, present))
 	more, err := a.escalations(c, p)
 	return slices.Concat(c.demand.because, more, deletions), err
 }

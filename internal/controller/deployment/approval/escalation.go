@@ -18,7 +18,7 @@ import (
 
 // escalations lists what in the plan goes beyond the last executed plan, except deletions:
 // other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes of CRDs,
-// objects that are adopted or recreated, and what package escalation finds.
+// objects that are adopted or recreated, and what package escalation does not know to be harmless.
 func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
 	found := reaches(c.record, &p.Object.Spec)
 	var recreated, adopted []inventory.ID
@@ -85,7 +85,7 @@ func (a Approvals) contentEscalations(c *Consent, p Proposal) ([]string, error) 
 	before, after := slices.Concat(last.Objects, plan.Rendered(last.Hooks)), slices.Concat(desired, plan.Rendered(p.Hooks))
 	change := impact.Of(before, after, effective.InstallNamespace(p.Object))
 	further := escalation.Of(before, after, effective.InstallNamespace(p.Object))
-	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of CRDs", change.Definitions), listed("reaching further", further)), nil
+	return slices.Concat(listed("new permissions", change.Permissions), listed("changes of CRDs", change.Definitions), listed("not known to be harmless", further)), nil
 }
 
 // listed names up to mostAsked things of a kind; nil for none.

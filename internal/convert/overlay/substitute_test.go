@@ -3,6 +3,8 @@
 package overlay_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -217,5 +219,44 @@ func TestVariablesAreSources(t *testing.T) {
 	}
 	if _, _, problems := outcome(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {\"${a}\": x, given: y}\n", substituting(map[string]string{"a": "given"})); !strings.Contains(problems, "the key is the same as another one") {
 		t.Error(problems)
+	}
+}
+
+// TestF26NothingChanges: a value of a custom resource becomes a number only where that prints back unchanged.
+func TestF26NothingChanges(t *testing.T) {
+	for text, want := range map[string]any{
+		"3": int64(3), "0": int64(0), "-7": int64(-7), "9223372036854775807": int64(9223372036854775807), "0.5": 0.5, "-1.25": -1.25, "true": true, "false": false,
+		"2.40": "2.40", "1.0": "1.0", "1.10": "1.10", "+5": "+5", "-0": "-0", "-0.0": "-0.0", ".5": ".5", "5.": "5.", "004": "004", "00": "00", "1.2.3": "1.2.3",
+		"1e3": "1e3", "1.5e3": "1.5e3", "2.0E1": "2.0E1", "0x1F": "0x1F", "0o17": "0o17", "0b1": "0b1", "1_000": "1_000", "yes": "yes", "True": "True", "null": "null", "~": "~",
+		"71111111117000000000": "71111111117000000000", "9223372036854775808": "9223372036854775808", "0.1000000000000000055511": "0.1000000000000000055511",
+		"123456789.123456789123": "123456789.123456789123", "0.0000001": "0.0000001", ".inf": ".inf", "NaN": "NaN", "2026-01-31": "2026-01-31", "12:30:45": "12:30:45", " 3": " 3", "": "",
+		`"2.40"`: "2.40", `"3"`: "3", `"true"`: "true", "'3'": "'3'",
+	} {
+		const manifest = "apiVersion: example.org/v1\nkind: Gizmo\nmetadata: {name: x}\nspec: {v: \"${V}\", list: [\"${V}\"], part: \"v${V}\"}\n"
+		objects, _, problems := outcome(t, manifest, substituting(map[string]string{"V": text}))
+		if problems != "" {
+			t.Errorf("%q: %s", text, problems)
+			continue
+		}
+		var got struct {
+			Spec struct {
+				V    any
+				List []any
+				Part string
+			}
+		}
+		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(objects, "---\n")), &got, func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }); err != nil {
+			t.Fatal(err)
+		}
+		printed, _ := got.Spec.V.(json.Number)
+		if _, isText := want.(string); !isText && printed == "" {
+			printed = json.Number(fmt.Sprint(got.Spec.V))
+		}
+		if isText, _ := want.(string); printed == "" && got.Spec.V != isText || printed != "" && printed.String() != fmt.Sprint(want) {
+			t.Errorf("%q became %#v, want %#v", text, got.Spec.V, want)
+		}
+		if got.Spec.Part != "v"+text || !cmp.Equal(got.Spec.List, []any{got.Spec.V}) {
+			t.Errorf("%q: %#v", text, got.Spec)
+		}
 	}
 }

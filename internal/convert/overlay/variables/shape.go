@@ -3,6 +3,8 @@
 package variables
 
 import (
+	"encoding/json"
+	"math"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -144,30 +146,35 @@ func (s *shape) read(text string, whole bool) (value any, wanted string) {
 	return text, ""
 }
 
-var (
-	wholeNumber   = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)$`)
-	decimalNumber = regexp.MustCompile(`^[-+]?([0-9]+)?\.[0-9]+([eE][-+]?[0-9]+)?$`)
-)
+// number matches what may be a number of YAML and JSON; only what prints back unchanged is made one.
+var number = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?$`)
 
-// untyped reads a text as YAML reads a value: one between double quotation marks is a text, whatever it looks like.
+// untyped reads a text as YAML reads a value: one between double quotation marks is a text, whatever it looks like. Only what
+// prints back unchanged becomes a number, so that no value changes: 2.40, 1.0, +5, 007 and 1e3 stay texts, as do numbers that
+// no number of JSON holds exactly.
 func untyped(text string) any {
-	if text == "true" || text == "false" {
+	switch {
+	case text == "true" || text == "false":
 		return text == "true"
-	}
-	if wholeNumber.MatchString(text) {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return n
-		}
-		return text
-	}
-	if decimalNumber.MatchString(text) {
-		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			return f
-		}
-		return text
-	}
-	if len(text) >= 2 && text[0] == '"' && strings.Count(text, `"`) == 2 && text[len(text)-1] == '"' && !strings.Contains(text, `\`) {
+	case number.MatchString(text):
+		return numberOf(text)
+	case len(text) >= 2 && text[0] == '"' && strings.Count(text, `"`) == 2 && text[len(text)-1] == '"' && !strings.Contains(text, `\`):
 		return text[1 : len(text)-1]
+	}
+	return text
+}
+
+// numberOf is the number that prints back as the text; otherwise the text.
+func numberOf(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+		return n
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f == math.Trunc(f) {
+		return text // a whole number that is written as a decimal, or that is too large
+	}
+	if printed, err := json.Marshal(f); err == nil && string(printed) == text {
+		return f
 	}
 	return text
 }

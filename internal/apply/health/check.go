@@ -114,12 +114,24 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 		}
 		result.live = live
 	}
-	state, message, healthy, err := c.rules.assess(ctx, result.live)
+	state, message, healthy, err := c.assess(ctx, result.live)
 	result.object.State = state
 	result.object.Message = message
 	result.healthy = healthy
 	result.err = err
 	return result
+}
+
+// assess is the rules' assess, and reads what else the state of an object depends on.
+func (c checking) assess(ctx context.Context, live *unstructured.Unstructured) (state State, message string, healthy bool, err error) {
+	state, message, healthy, err = c.rules.assess(ctx, live)
+	if healthy || err != nil || c.rules.byKind[live.GroupVersionKind()] != nil {
+		return state, message, healthy, err
+	}
+	if settled, err := c.settledClaim(ctx, live); err != nil || settled {
+		return "", "", settled, err
+	}
+	return state, message, false, nil
 }
 
 // trace reads the Pods of the first few unhealthy workloads, and the events of

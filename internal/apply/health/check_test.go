@@ -23,14 +23,15 @@ import (
 
 // cluster answers from memory and counts the requests.
 type cluster struct {
-	mu       sync.Mutex
-	objects  map[string]*unstructured.Unstructured // by name
-	pods     []unstructured.Unstructured
-	getError error
-	podError error
-	events   []unstructured.Unstructured
-	gets     []string
-	lists    []string
+	mu         sync.Mutex
+	objects    map[string]*unstructured.Unstructured // by name
+	pods       []unstructured.Unstructured
+	getError   error
+	classError error // for StorageClasses
+	podError   error
+	events     []unstructured.Unstructured
+	gets       []string
+	lists      []string
 }
 
 func (c *cluster) Get(_ context.Context, ref tenant.Ref) (*unstructured.Unstructured, error) {
@@ -39,6 +40,9 @@ func (c *cluster) Get(_ context.Context, ref tenant.Ref) (*unstructured.Unstruct
 	c.gets = append(c.gets, ref.Name)
 	if c.getError != nil {
 		return nil, c.getError
+	}
+	if ref.Resource.Resource == "storageclasses" && c.classError != nil {
+		return nil, c.classError
 	}
 	if found := c.objects[ref.Name]; found != nil {
 		return found, nil

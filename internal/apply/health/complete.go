@@ -19,7 +19,7 @@ import (
 
 // Completion is the progress of an object that runs once.
 type Completion struct {
-	// Done: a Job or Pod has succeeded; anything else is healthy.
+	// Done: a Job or Pod has succeeded; anything else exists.
 	Done bool
 	// State and Message say why it is not done; Failed and Missing end it.
 	State   State
@@ -53,7 +53,8 @@ func (r Rules) Complete(ctx context.Context, client reader, object plan.Object, 
 	return Completion{State: state, Message: message}, nil
 }
 
-// ends is assess for an object that runs to an end.
+// ends is assess for an object that runs to an end. As Helm does, it waits for Jobs and Pods only; and for kinds for which
+// the user says when they are healthy.
 func (r Rules) ends(ctx context.Context, live *unstructured.Unstructured) (State, string, bool, error) {
 	suspended, _, _ := unstructured.NestedBool(live.Object, "spec", "suspend")
 	switch kind := inventory.IDOf(live).GroupKind().String(); {
@@ -62,6 +63,11 @@ func (r Rules) ends(ctx context.Context, live *unstructured.Unstructured) (State
 		return state, message, done, nil
 	case kind == "Job.batch" && suspended && live.GetDeletionTimestamp() == nil:
 		return InProgress, "the Job is suspended", false, nil
+	case kind != "Job.batch" && r.byKind[live.GroupVersionKind()] == nil:
+		if live.GetDeletionTimestamp() != nil {
+			return Terminating, "it is being deleted", false, nil
+		}
+		return "", "", true, nil
 	}
 	return r.assess(ctx, live)
 }

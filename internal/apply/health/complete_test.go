@@ -30,6 +30,9 @@ func TestCompletion(t *testing.T) {
 		"job suspended":  {"which is health, but no end", `{apiVersion: batch/v1, kind: Job, metadata: {name: x, uid: u}, spec: {suspend: true}}`, "u", health.Completion{State: health.InProgress, Message: "the Job is suspended"}},
 		"job failed":     {"it will not be retried", `{apiVersion: batch/v1, kind: Job, metadata: {name: x, uid: u}, status: {conditions: [{type: Failed, status: "True", message: deadline}]}}`, "u", health.Completion{State: health.Failed, Message: "the Job failed: deadline"}},
 		"anything else":  {"it is there", `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, uid: u}}`, "u", health.Completion{Done: true}},
+		"claim":          {"helm waits for Jobs and Pods only (flux-f33)", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, uid: u}, spec: {storageClassName: late}, status: {phase: Pending}}`, "u", health.Completion{Done: true}},
+		"deployment":     {"likewise", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, uid: u, generation: 1}}`, "u", health.Completion{Done: true}},
+		"deleted":        {"it does not stay", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, uid: u, deletionTimestamp: "2026-01-01T00:00:00Z"}}`, "u", health.Completion{State: health.Terminating, Message: "it is being deleted"}},
 		"another object": {"another client replaced it, and its result is unknown", `{apiVersion: v1, kind: Pod, metadata: {name: x, uid: v}, status: {phase: Succeeded}}`, "u", health.Completion{State: health.Missing, Message: "it was deleted before it was seen to end"}},
 	}
 	for name, tc := range tests {

@@ -28,9 +28,12 @@ const (
 	// RolloutClusterAnnotation holds the UID of the Cluster of Cluster API, or of the ClusterProfile, that stands for the cluster: of the
 	// one with which the BundleDeployment was last known to be installed. Another UID tells a cluster that was rebuilt.
 	RolloutClusterAnnotation = "satchel.dev/rollout-cluster-uid"
-	// RolloutReleasedAnnotation holds the digest of the approved plan of a removal: the BundleDeployment
-	// may be removed, whatever the limit.
+	// RolloutReleasedAnnotation holds the UID of the BundleRollout and the digest of the approved plan of a
+	// removal: the BundleDeployment may be removed, whatever the limit.
 	RolloutReleasedAnnotation = "satchel.dev/rollout-released"
+	// RolloutGatesAnnotation holds the UID of the BundleRollout, and the digest of its waves and clusters if
+	// a wave needs an approval: another BundleRollout takes over the BundleDeployment with an approval only.
+	RolloutGatesAnnotation = "satchel.dev/rollout-gates"
 )
 
 // Limits of a rollout that are part of its contract.

@@ -85,6 +85,11 @@ type BundleRolloutStatus struct {
 	// +optional
 	Removal *RolloutRemovalStatus `json:"removal,omitempty"`
 
+	// Takeover tells of BundleDeployments of a former BundleRollout of this name with stricter waves: nothing
+	// is started until an approver decides.
+	// +optional
+	Takeover *RolloutTakeoverStatus `json:"takeover,omitempty"`
+
 	// History lists finished revisions, the newest first.
 	// +optional
 	// +listType=atomic
@@ -283,6 +288,17 @@ type RolloutRemovalStatus struct {
 	Held int32 `json:"held"`
 
 	// Plan is the digest of the names of the clusters that wait, which a BundleApproval has to name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	Plan string `json:"plan,omitempty"`
+}
+
+// RolloutTakeoverStatus tells of BundleDeployments that wait to be taken over from a former BundleRollout.
+type RolloutTakeoverStatus struct {
+	// Clusters is how many clusters have such a BundleDeployment.
+	Clusters int32 `json:"clusters"`
+
+	// Plan is the digest of what is taken over by which BundleRollout, which a BundleApproval has to name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	Plan string `json:"plan,omitempty"`

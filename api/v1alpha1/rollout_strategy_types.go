@@ -15,6 +15,8 @@ const (
 	WaveUnmatched = "unmatched"
 	// WaveRemoval stands for the removal of clusters in a BundleApproval.
 	WaveRemoval = "removal"
+	// WaveTakeover stands for taking over the clusters of a former BundleRollout in a BundleApproval.
+	WaveTakeover = "takeover"
 )
 
 // RolloutStrategy says in which order and how fast clusters get a revision.
@@ -86,7 +88,7 @@ type RolloutWave struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self != 'unmatched' && self != 'removal'",message="must be lower-case letters, digits and '-', and neither unmatched nor removal"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self != 'unmatched' && !(self in ['removal', 'takeover'])",message="must be lower-case letters, digits and '-', and not unmatched, removal or takeover"
 	Name string `json:"name"`
 
 	// Selector of the clusters by their labels. {} selects all, and is for the last wave.

@@ -38,6 +38,7 @@ type Approval struct {
 type Input struct {
 	Namespace string
 	Rollout   string
+	UID       string
 	// Now is the time, and Began when this process began to watch by the present clock: one of which the clock was set begins again.
 	Now   time.Time
 	Began time.Time

@@ -226,11 +226,11 @@ func beganBefore(in *Input) {
 
 // TestDigestIsForever keeps the digests that approvals name.
 func TestDigestIsForever(t *testing.T) {
-	plan := wavePlan{Namespace: "fleet", Rollout: "apps", Wave: "prod", When: beforeWave, Revision: "sha256:b", Current: "sha256:a", Run: 7}
-	if got := plan.digest(); got != "sha256:c28fac73fcd3470896337a4b421efbad3d23adabc16d91a0d203182f86b19209" {
+	plan := wavePlan{Namespace: "fleet", Rollout: "apps", UID: "u1", Wave: "prod", When: beforeWave, Revision: "sha256:b", Current: "sha256:a", Run: 7}
+	if got := plan.digest(); got != "sha256:e1693a79cacc3797f5634ab2fa68b01f67bff2760d092bdfc9d5511c64db1589" {
 		t.Errorf("got %s", got)
 	}
-	if got := RemovalPlan("fleet", "apps", []string{"b", "a"}); got != RemovalPlan("fleet", "apps", []string{"a", "b"}) || got == RemovalPlan("fleet", "apps", []string{"a"}) {
+	if got := RemovalPlan("fleet", "apps", "u1", []string{"b", "a"}); got != RemovalPlan("fleet", "apps", "u1", []string{"a", "b"}) || got == RemovalPlan("fleet", "apps", "u1", []string{"a"}) {
 		t.Errorf("the order of names counts, or the names do not: %s", got)
 	}
 }

@@ -20,6 +20,7 @@ type wavePlan struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Rollout   string `json:"rollout"`
+	UID       string `json:"uid"`
 	Wave      string `json:"wave"`
 	When      string `json:"when"`
 	Revision  string `json:"revision"`
@@ -38,16 +39,16 @@ func (p wavePlan) digest() string {
 }
 
 // WavePlan is the digest that a BundleApproval of a wave has to name, to start its clusters (BeforeWave) or to complete it
-// (AfterWave). update and current are digests of revisions; current is empty if there is none. run is status.run of the run.
-func WavePlan(namespace, rollout, wave string, when v1alpha1.WaveApproval, update, current string, run int64) string {
-	plan := wavePlan{Namespace: namespace, Rollout: rollout, Wave: wave, When: string(when), Revision: update, Current: current, Run: run}
+// (AfterWave). uid is that of the rollout. update and current are digests of revisions; current is empty if there is none. run is status.run.
+func WavePlan(namespace, rollout, uid, wave string, when v1alpha1.WaveApproval, update, current string, run int64) string {
+	plan := wavePlan{Namespace: namespace, Rollout: rollout, UID: uid, Wave: wave, When: string(when), Revision: update, Current: current, Run: run}
 	return plan.digest()
 }
 
 // RemovalPlan is the digest that a BundleApproval of a removal has to name: it is for these clusters and no other.
-func RemovalPlan(namespace, rollout string, clusters []string) string {
+func RemovalPlan(namespace, rollout, uid string, clusters []string) string {
 	names := slices.Sorted(slices.Values(clusters))
-	digest, err := revision.DigestOf(map[string]any{"kind": "removal", "namespace": namespace, "rollout": rollout, "clusters": names})
+	digest, err := revision.DigestOf(map[string]any{"kind": "removal", "namespace": namespace, "rollout": rollout, "uid": uid, "clusters": names})
 	if err != nil {
 		return "" // strings are always JSON
 	}

@@ -371,7 +371,7 @@ func (f *fleet) allApprovals(in *Input) []Approval {
 }
 
 func planOf(in *Input, wave int, when string) string {
-	plan := wavePlan{Namespace: in.Namespace, Rollout: in.Rollout, Wave: in.Strategy.Waves[wave].Name, When: when, Revision: in.Update.Digest, Run: in.Run}
+	plan := wavePlan{Namespace: in.Namespace, Rollout: in.Rollout, UID: in.UID, Wave: in.Strategy.Waves[wave].Name, When: when, Revision: in.Update.Digest, Run: in.Run}
 	if in.Current != nil {
 		plan.Current = in.Current.Digest
 	}

@@ -202,7 +202,7 @@ func (d *decider) plan(wave int, when string) string {
 	if d.in.Current != nil {
 		current = d.in.Current.Digest
 	}
-	return WavePlan(d.in.Namespace, d.in.Rollout, d.in.Strategy.Waves[wave].Name, v1alpha1.WaveApproval(when), d.in.Update.Digest, current, d.in.Run)
+	return WavePlan(d.in.Namespace, d.in.Rollout, d.in.UID, d.in.Strategy.Waves[wave].Name, v1alpha1.WaveApproval(when), d.in.Update.Digest, current, d.in.Run)
 }
 
 // nextPlan is the digest that the next approval of a wave has to name; empty when it needs none any more.

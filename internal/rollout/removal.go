@@ -32,6 +32,7 @@ type Leaver struct {
 type RemovalInput struct {
 	Namespace string
 	Rollout   string
+	UID       string
 	Now       time.Time
 	Strategy  *Strategy
 	Removal   *v1alpha1.RolloutRemoval
@@ -87,7 +88,7 @@ func DecideRemoval(in *RemovalInput) (RemovalDecision, error) {
 		}
 		return decision, nil
 	}
-	status.Plan = RemovalPlan(in.Namespace, in.Rollout, namesOf(waiting))
+	status.Plan = RemovalPlan(in.Namespace, in.Rollout, in.UID, namesOf(waiting))
 	status.Held = int32(counted) //nolint:gosec // at most some thousands
 	if name := in.approved(status.Plan); name != "" {
 		waiting = slices.DeleteFunc(waiting, func(l Leaver) bool { return l.Released })

@@ -75,7 +75,7 @@ func TestDecideRemoval(t *testing.T) {
 				Known: !tc.unknown, Selected: tc.selected, Leavers: tc.leavers, Status: tc.status,
 			}
 			if tc.approve != nil {
-				in.Approvals = []Approval{{Name: "a", Plan: RemovalPlan("fleet", "apps", tc.approve)}}
+				in.Approvals = []Approval{{Name: "a", Plan: RemovalPlan("fleet", "apps", "", tc.approve)}}
 			}
 			if tc.deny {
 				in.Approvals = append(in.Approvals, Approval{Name: "b", Plan: in.Approvals[0].Plan, Denies: true})

@@ -34,7 +34,7 @@ func (e *Examiner) guards(ctx context.Context) {
 }
 
 // admissionPolicies are those of config/admission; their bindings have the same names.
-var admissionPolicies = []string{"satchel-approval", "satchel-approvers", "satchel-bundles", "satchel-configmaps", "satchel-rollouts", "satchel-secrets", "satchel-signatures"}
+var admissionPolicies = []string{"satchel-approval", "satchel-approvers", "satchel-bundles", "satchel-configmaps", "satchel-rollout-gates", "satchel-rollouts", "satchel-secrets", "satchel-signatures"}
 
 // policies checks that the admission policies are installed and bound.
 func (e *Examiner) policies(ctx context.Context) {

@@ -5,13 +5,13 @@ package rollout
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/announce"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/approval"
-	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/takeover"
 )
 
 // readApprovals reads the decisions about the rollout, and marks those as used that the status says were used: a process that ended
@@ -23,6 +23,32 @@ func (r *Reconciler) readApprovals(ctx context.Context, s *state) (pipeline.Outc
 	}
 	_, err = r.consume(ctx, s)
 	return pipeline.Continue, err
+}
+
+// takeOver waits for an approver where BundleDeployments of a former rollout had stricter waves.
+func (r *Reconciler) takeOver(ctx context.Context, s *state) (pipeline.Outcome, error) {
+	done, err := r.keeper(s).Keep(ctx, s.approvals, s.now)
+	s.object.Status.Takeover = done.Status
+	switch {
+	case err != nil:
+		return pipeline.Stop, err
+	case done.Denied:
+		return pipeline.Stop, stalledBy(v1alpha1.ReasonApprovalDenied, "%s", done.Message)
+	case done.Status != nil:
+		return pipeline.Stop, waitsFor(v1alpha1.ReasonApprovalPending, "%s", done.Message)
+	case done.Used == "":
+		return pipeline.Continue, nil
+	}
+	s.memory.doubt(s.now) // the cache does not have the marks
+	isNew, err := approval.Marker{Client: r.Client, Live: r.APIReader, Manager: FieldManager}.Consume(ctx, s.approvals, done.Used, s.now)
+	if isNew {
+		announce.ApprovalUsed(r.Events, s.object, done.Used, "to take over clusters of a former rollout")
+	}
+	return pipeline.Continue, err
+}
+
+func (r *Reconciler) keeper(s *state) takeover.Keeper {
+	return takeover.Keeper{Writer: r.removals(), Rollout: s.object, Children: s.children}
 }
 
 // consumeApprovals marks the approvals as used that the decision was recorded with, before anything is carried out. Where one was
@@ -42,7 +68,7 @@ func (r *Reconciler) consumeApprovals(ctx context.Context, s *state) (pipeline.O
 func (r *Reconciler) consume(ctx context.Context, s *state) (isWithdrawn bool, _ error) {
 	released := map[string]bool{}
 	for _, child := range s.children {
-		if plan := child.Annotations[v1alpha1.RolloutReleasedAnnotation]; plan != "" {
+		if plan := removal.Released(child, s.object.UID); plan != "" {
 			released[plan] = true
 		}
 	}
@@ -60,21 +86,4 @@ func (r *Reconciler) consume(ctx context.Context, s *state) (isWithdrawn bool, _
 		}
 	}
 	return isWithdrawn, errors.Join(problems...)
-}
-
-// withoutWithdrawn are recorded starts but for those of waves of which the approval was deleted: these wait for another one.
-func (s *state) withoutWithdrawn(entries []v1alpha1.RolloutStart) []v1alpha1.RolloutStart {
-	status := &s.object.Status
-	entries = slices.Clone(entries)
-	if rollout.Returns(status) || status.UpdateRevision == nil {
-		return entries
-	}
-	return slices.DeleteFunc(entries, func(entry v1alpha1.RolloutStart) bool {
-		cluster, selected := s.clusters[entry.Cluster]
-		if !selected || entry.Revision != status.UpdateRevision.Name {
-			return false
-		}
-		name := s.strategy.ApprovalOf(s.strategy.WaveOf(cluster.Labels), status)
-		return name != "" && !s.approvals.Has(name)
-	})
 }

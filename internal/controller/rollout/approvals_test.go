@@ -75,11 +75,11 @@ func TestR27Approvals(t *testing.T) {
 	if condition(object, "ApprovalPending") != "True ApprovalRequired" || condition(object, "Ready") != "False ApprovalPending" {
 		t.Errorf("ApprovalPending is %s, Ready %s", condition(object, "ApprovalPending"), condition(object, "Ready"))
 	}
-	if want := rollout.WavePlan(r.namespace, name, "two", v1alpha1.WaveApprovalBefore, current.Digest, "", 1); begin != want {
+	if want := rollout.WavePlan(r.namespace, name, string(r.get().UID), "two", v1alpha1.WaveApprovalBefore, current.Digest, "", 1); begin != want {
 		t.Errorf("the plan is %s, want %s", begin, want)
 	}
-	end := rollout.WavePlan(r.namespace, name, "two", v1alpha1.WaveApprovalAfter, current.Digest, "", 1)
-	other := rollout.WavePlan(r.namespace, name, "two", v1alpha1.WaveApprovalBefore, "sha256:other", "", 1)
+	end := rollout.WavePlan(r.namespace, name, string(r.get().UID), "two", v1alpha1.WaveApprovalAfter, current.Digest, "", 1)
+	other := rollout.WavePlan(r.namespace, name, string(r.get().UID), "two", v1alpha1.WaveApprovalBefore, "sha256:other", "", 1)
 	r.decide("expired", begin, func(s *v1alpha1.BundleApprovalSpec) {
 		s.ExpirationTime = &metav1.Time{Time: r.now.Add(-time.Minute)}
 	})
@@ -213,7 +213,7 @@ func TestR25Approval(t *testing.T) {
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters = o.Spec.Clusters[:4] })
 	r.until("the removal of two is held", func(o *v1alpha1.BundleRollout) bool { return condition(o, "RemovalHeld") == "True Held" })
 	two := r.get().Status.Removal.Plan
-	if want := rollout.RemovalPlan(r.namespace, name, []string{"c5", "c6"}); two != want {
+	if want := rollout.RemovalPlan(r.namespace, name, string(r.get().UID), []string{"c5", "c6"}); two != want {
 		t.Errorf("the plan is %s, want %s", two, want)
 	}
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters = o.Spec.Clusters[:3] })

@@ -46,7 +46,7 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 		return pipeline.Stop, err
 	}
 	s.input = rollout.Input{
-		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Began: s.memory.began,
+		Namespace: s.object.Namespace, Rollout: s.object.Name, UID: string(s.object.UID), Now: s.now, Began: s.memory.began,
 		Strategy: s.strategy, Paused: s.object.Spec.Paused, Update: identify(update), Return: rollout.Returns(status),
 		Run: status.Run, Starts: status.Starts, Starting: status.Starting, Waves: status.Waves, Clusters: facts,
 		Approvals: s.approvals.ForDecision(), Abandon: s.object.Spec.Removal.WhenClusterGone == v1alpha1.GoneClusterAbandon, Known: s.unlisted == nil,
@@ -128,7 +128,7 @@ func (r *Reconciler) decideRemoval(s *state) error {
 	status := &s.object.Status
 	status.Clusters.Leaving = int32(len(leavers)) //nolint:gosec // at most some thousands
 	decided, err := rollout.DecideRemoval(&rollout.RemovalInput{
-		Namespace: s.object.Namespace, Rollout: s.object.Name, Now: s.now, Strategy: s.strategy, Removal: &s.object.Spec.Removal,
+		Namespace: s.object.Namespace, Rollout: s.object.Name, UID: string(s.object.UID), Now: s.now, Strategy: s.strategy, Removal: &s.object.Spec.Removal,
 		Known: s.unlisted == nil, Selected: len(s.clusters), Leavers: leavers, Status: status.Removal,
 		Approvals: s.approvals.ForDecision(),
 	})
@@ -149,7 +149,7 @@ func (s *state) leavers() []rollout.Leaver {
 	for name, child := range s.children {
 		if _, selected := s.clusters[name]; !selected {
 			leavers = append(leavers, rollout.Leaver{
-				Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Stuck: removal.Stuck(child), Released: removal.Released(child),
+				Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Stuck: removal.Stuck(child), Released: removal.Released(child, s.object.UID) != "",
 			})
 		}
 	}

@@ -7,10 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
@@ -18,16 +17,7 @@ import (
 
 // listClusters lists the clusters. Where that fails, those that were listed last are kept, and none is removed.
 func (r *Reconciler) listClusters(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	names := sets.New[string]()
-	for _, entry := range s.object.Status.Starting {
-		names.Insert(entry.Revision)
-	}
-	for _, one := range []*v1alpha1.RolloutRevision{s.object.Status.UpdateRevision, s.object.Status.CurrentRevision} {
-		if one != nil {
-			names.Insert(one.Name)
-		}
-	}
-	for name := range names { // what they read of the clusters is kept
+	for name := range fleet.RevisionsOf(&s.object.Status) { // what they read of the clusters is kept
 		_, _ = r.load(ctx, s, name) // decide reports errors
 	}
 	var stored []revision.Data

@@ -38,14 +38,14 @@ func (r *Reconciler) removeLeavers(ctx context.Context, s *state) (pipeline.Outc
 // stays one of exactly these clusters. One that is selected again does not keep it.
 func (r *Reconciler) release(ctx context.Context, s *state) error {
 	for _, name := range s.removal.Release {
-		if err := r.removals().Release(ctx, s.children[name], s.object.Status.Removal.Plan); err != nil {
+		if err := r.removals().Release(ctx, s.children[name], s.object.UID, s.object.Status.Removal.Plan); err != nil {
 			return err
 		}
 		s.again = time.Second
 	}
 	for name, child := range s.children {
-		if _, selected := s.clusters[name]; selected && removal.Released(child) {
-			if err := r.removals().Release(ctx, child, ""); err != nil {
+		if _, selected := s.clusters[name]; selected && child.Annotations[v1alpha1.RolloutReleasedAnnotation] != "" {
+			if err := r.removals().Release(ctx, child, "", ""); err != nil {
 				return err
 			}
 		}
@@ -91,6 +91,9 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (pipeline.Outcome, er
 			return pipeline.Stop, err
 		}
 	}
+	if err := r.markOrphans(ctx, s); err != nil {
+		return pipeline.Stop, err
+	}
 	changed := s.object.DeepCopy()
 	controllerutil.RemoveFinalizer(changed, v1alpha1.Finalizer)
 	patch := client.MergeFromWithOptions(s.object.DeepCopy(), client.MergeFromWithOptimisticLock{})
@@ -99,6 +102,15 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (pipeline.Outcome, er
 	}
 	s.gone = true
 	return pipeline.Stop, nil
+}
+
+// markOrphans marks the BundleDeployments that stay, so that a rollout of the same name does not take them over without an approval.
+func (r *Reconciler) markOrphans(ctx context.Context, s *state) error {
+	var err error
+	if s.children, err = r.children(s).Stored(ctx); err != nil {
+		return err
+	}
+	return r.keeper(s).MarkOwn(ctx)
 }
 
 // removeChildren deletes BundleDeployments, as many at once as their wave allows, and tells how many there still are.

@@ -33,7 +33,7 @@ func (r *Reconciler) finishStarts(ctx context.Context, s *state) (pipeline.Outco
 	if s.object.Spec.Paused {
 		return pipeline.Continue, nil
 	}
-	return pipeline.Continue, r.carryOut(ctx, s, s.withoutWithdrawn(s.object.Status.Starting))
+	return pipeline.Continue, r.carryOut(ctx, s, s.approvals.WithoutWithdrawn(s.object.Status.Starting, &s.object.Status, s.strategy, s.clusters))
 }
 
 // start carries out the starts that were just recorded.

@@ -26,6 +26,7 @@ func (r *Reconciler) steps() []pipeline.Step[*state] {
 		{Name: "clusters", Run: r.listClusters},
 		{Name: "observe", Run: r.observe},
 		{Name: "approvals", Run: r.readApprovals},
+		{Name: "takeover", Run: r.takeOver},
 		{Name: "heal", Run: r.heal},
 		{Name: "finish", Run: r.finishStarts},
 		{Name: "check", Run: r.checkRevision},

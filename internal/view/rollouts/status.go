@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/tagversion"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -49,6 +50,7 @@ type Status struct {
 	Waves    []Wave                         `json:"waves"`
 	Clusters *v1alpha1.RolloutClusterCounts `json:"clusters,omitempty"`
 	Removal  string                         `json:"removal,omitempty"`
+	Takeover string                         `json:"takeover,omitempty"`
 	Next     []string                       `json:"next"`
 	Actions  []Action                       `json:"actions,omitempty"`
 }
@@ -85,6 +87,9 @@ func New(o *v1alpha1.BundleRollout, now time.Time) Status {
 	}
 	if held := apimeta.FindStatusCondition(o.Status.Conditions, v1alpha1.RemovalHeldCondition); held != nil && held.Status == metav1.ConditionTrue {
 		s.Removal = held.Message
+	}
+	if waiting := o.Status.Takeover; waiting != nil {
+		s.Takeover = "takes over " + plural.Of(int(waiting.Clusters), "bundledeployment") + " of a former rollout, of which waves needed an approval"
 	}
 	s.Next = s.next(o)
 	s.Actions = s.actions(o)

@@ -40,7 +40,7 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 		Short: "Approve or deny what a wave of a BundleRollout waits for",
 		Long: `Shows what the wave waits for, asks, and creates a BundleApproval of exactly that plan: of this wave, this revision and
 this run, to begin or to end. Another revision needs another approval. The wave named removal stands for the clusters of
-a removal that is held.
+a removal that is held, and the wave named takeover for those of a former BundleRollout that this one takes over.
 
 With --plan you approve only the plan that you reviewed before, as rollout plan prints it: you are not asked, and if
 another plan waits by now, the command fails. Without a terminal, --plan or --yes is needed. You need permission to
@@ -144,6 +144,12 @@ func planOfWave(o *v1alpha1.BundleRollout, wave string) (plan string, known bool
 		}
 		return o.Status.Removal.Plan, true
 	}
+	if wave == v1alpha1.WaveTakeover {
+		if o.Status.Takeover == nil {
+			return "", true
+		}
+		return o.Status.Takeover.Plan, true
+	}
 	for i := range o.Status.Waves {
 		if o.Status.Waves[i].Name == wave {
 			return o.Status.Waves[i].Plan, true
@@ -157,7 +163,7 @@ func wavesOf(o *v1alpha1.BundleRollout) []string {
 	for i := range o.Status.Waves {
 		names = append(names, o.Status.Waves[i].Name)
 	}
-	return append(names, v1alpha1.WaveRemoval)
+	return append(names, v1alpha1.WaveRemoval, v1alpha1.WaveTakeover)
 }
 
 // confirm shows the rollout and asks, unless the plan was reviewed before. A denial changes nothing, so it is not asked for.
@@ -181,6 +187,9 @@ func waitingText(s rollouts.Status, wave, plan string) string {
 	fmt.Fprintf(&out, "%s %s/%s: %s\n", v1alpha1.BundleRolloutKind, view.Inline(s.Namespace), view.Inline(s.Name), s.State)
 	if wave == v1alpha1.WaveRemoval {
 		fmt.Fprintf(&out, "  %s\n", view.OneLine(s.Removal, 0))
+	}
+	if wave == v1alpha1.WaveTakeover {
+		fmt.Fprintf(&out, "  %s\n", view.OneLine(s.Takeover, 0))
 	}
 	for i := range s.Waves {
 		one := &s.Waves[i]

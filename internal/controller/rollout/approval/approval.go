@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
 // ErrWithdrawn says that an approval was deleted before it was marked as used.
@@ -98,6 +99,24 @@ func (d Decisions) InStatus(status *v1alpha1.BundleRolloutStatus, released map[s
 		}
 	}
 	return used
+}
+
+// WithoutWithdrawn are recorded starts but for those of waves of which the approval was deleted: these wait for another one.
+func (d Decisions) WithoutWithdrawn(
+	entries []v1alpha1.RolloutStart, status *v1alpha1.BundleRolloutStatus, strategy *rollout.Strategy, clusters map[string]revision.Cluster,
+) []v1alpha1.RolloutStart {
+	entries = slices.Clone(entries)
+	if rollout.Returns(status) || status.UpdateRevision == nil {
+		return entries
+	}
+	return slices.DeleteFunc(entries, func(entry v1alpha1.RolloutStart) bool {
+		cluster, selected := clusters[entry.Cluster]
+		if !selected || entry.Revision != status.UpdateRevision.Name {
+			return false
+		}
+		name := strategy.ApprovalOf(strategy.WaveOf(cluster.Labels), status)
+		return name != "" && !d.Has(name)
+	})
 }
 
 // Marker marks decisions as used.

@@ -69,6 +69,9 @@ func refersTo(status *v1alpha1.BundleRolloutStatus, one *v1alpha1.BundleApproval
 	if status.Removal != nil && status.Removal.Plan == one.Spec.Plan {
 		return true
 	}
+	if status.Takeover != nil && status.Takeover.Plan == one.Spec.Plan {
+		return true
+	}
 	for i := range status.Waves {
 		if wave := &status.Waves[i]; wave.Plan == one.Spec.Plan || wave.Approval == one.Name || wave.EndApproval == one.Name {
 			return true

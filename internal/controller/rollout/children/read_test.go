@@ -27,7 +27,7 @@ func TestTrim(t *testing.T) {
 		Labels: map[string]string{v1alpha1.RolloutLabel: "shop", v1alpha1.ClusterLabel: "c1"},
 		Annotations: map[string]string{
 			v1alpha1.RolloutRevisionAnnotation: "r2", v1alpha1.RolloutSpecAnnotation: "v1:2", v1alpha1.RolloutStartAnnotation: "7",
-			v1alpha1.RolloutStartedAnnotation: "2026-05-04T11:00:00Z", v1alpha1.RolloutReleasedAnnotation: "sha256:1",
+			v1alpha1.RolloutStartedAnnotation: "2026-05-04T11:00:00Z", v1alpha1.RolloutReleasedAnnotation: "u1/sha256:1",
 		},
 	}}
 	child.Spec.SourceRef = &v1alpha1.SourceReference{Name: "shop-r2"}
@@ -55,7 +55,7 @@ func TestTrim(t *testing.T) {
 	children.Trim(trimmed)
 	seen := func(d *v1alpha1.BundleDeployment) []any {
 		used := collect.Used(&v1alpha1.BundleRollout{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, nil, map[string]*v1alpha1.BundleDeployment{"c1": d})
-		return []any{rollout.ChildOf(d), used, removal.Stuck(d), removal.LacksCluster(d), removal.Released(d), children.OfStart(d), d.Spec, d.Status.Inventory.Target}
+		return []any{rollout.ChildOf(d), used, removal.Stuck(d), removal.LacksCluster(d), removal.Released(d, "u1"), children.OfStart(d), d.Spec, d.Status.Inventory.Target}
 	}
 	if diff := cmp.Diff(seen(child), seen(trimmed)); diff != "" {
 		t.Errorf("what is read of it (-whole +trimmed):\n%s", diff)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
@@ -37,6 +39,20 @@ func (l Lister) Renew(ctx context.Context, known *Known, now time.Time, of *v1al
 	}
 	*known = Known{Clusters: found, at: now, generation: of.Generation, keys: keys}
 	return nil
+}
+
+// RevisionsOf are the names of the revisions that a status works with.
+func RevisionsOf(status *v1alpha1.BundleRolloutStatus) sets.Set[string] {
+	names := sets.New[string]()
+	for i := range status.Starting {
+		names.Insert(status.Starting[i].Revision)
+	}
+	for _, one := range []*v1alpha1.RolloutRevision{status.UpdateRevision, status.CurrentRevision} {
+		if one != nil {
+			names.Insert(one.Name)
+		}
+	}
+	return names
 }
 
 // pause is the least time between two lists of the clusters of a rollout, a second for a hundred of them.

@@ -6,10 +6,12 @@ package removal
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -38,14 +40,22 @@ func (w Writer) Delete(ctx context.Context, child *v1alpha1.BundleDeployment, po
 	return nil
 }
 
-// Released tells whether an approval permits to remove a cluster, whatever the limit.
-func Released(child *v1alpha1.BundleDeployment) bool {
-	return child.Annotations[v1alpha1.RolloutReleasedAnnotation] != ""
+// Released is the plan of the approval by which a rollout may remove a cluster, whatever the limit; empty if there is none. What was
+// approved for a former rollout of the same name does not count.
+func Released(child *v1alpha1.BundleDeployment, rollout types.UID) string {
+	uid, plan, _ := strings.Cut(child.Annotations[v1alpha1.RolloutReleasedAnnotation], "/")
+	if uid == "" || uid != string(rollout) {
+		return ""
+	}
+	return plan
 }
 
 // Release sets the plan of an approved removal that a BundleDeployment is part of; an empty one removes it.
-func (w Writer) Release(ctx context.Context, child *v1alpha1.BundleDeployment, plan string) error {
-	return w.annotate(ctx, child, v1alpha1.RolloutReleasedAnnotation, plan)
+func (w Writer) Release(ctx context.Context, child *v1alpha1.BundleDeployment, rollout types.UID, plan string) error {
+	if plan != "" {
+		plan = string(rollout) + "/" + plan
+	}
+	return w.Annotate(ctx, child, v1alpha1.RolloutReleasedAnnotation, plan)
 }
 
 // Stuck tells whether the removal of a BundleDeployment waits for something to be corrected.
@@ -62,7 +72,7 @@ func LacksCluster(child *v1alpha1.BundleDeployment) bool {
 
 // Abandon has the deployment controller stop the removal of the objects of a BundleDeployment that is being deleted.
 func (w Writer) Abandon(ctx context.Context, child *v1alpha1.BundleDeployment) error {
-	return w.annotate(ctx, child, v1alpha1.AbandonAnnotation, "now")
+	return w.Annotate(ctx, child, v1alpha1.AbandonAnnotation, "now")
 }
 
 // AbandonGone leaves the objects on clusters of which what leads to them, a Secret or a ClusterProfile, does not exist any more. The
@@ -124,8 +134,8 @@ func (w Writer) replace(ctx context.Context, child *v1alpha1.BundleDeployment) (
 	return isNew, nil
 }
 
-// annotate sets an annotation, or removes it.
-func (w Writer) annotate(ctx context.Context, child *v1alpha1.BundleDeployment, key, value string) error {
+// Annotate sets an annotation, or removes it if the value is empty.
+func (w Writer) Annotate(ctx context.Context, child *v1alpha1.BundleDeployment, key, value string) error {
 	changed := child.DeepCopy()
 	if value == "" {
 		delete(changed.Annotations, key)

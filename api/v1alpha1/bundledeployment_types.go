@@ -128,6 +128,7 @@ type BundleDeploymentSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.map(p, size(p.patch)).sum() <= 262144",message="patches may have at most 262144 bytes in all: change the bundle instead"
 	Patches []Patch `json:"patches,omitempty"`
 
 	// NamePrefix is added at the beginning of the names of the bundle's objects, and of

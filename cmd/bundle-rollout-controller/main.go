@@ -20,7 +20,7 @@ import (
 var version string
 
 func main() {
-	process := manager.Options{Version: version, Lean: true, Trim: children.Trim}
+	process := manager.Options{Version: version, Trim: children.Trim}
 	var options rollout.Options
 	flags := pflag.NewFlagSet(rollout.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)

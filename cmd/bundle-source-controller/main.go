@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/controller/source/process"
+	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 	"github.com/satchel-dev/satchel/internal/manager"
 	"github.com/satchel-dev/satchel/internal/worker/child"
 	"github.com/satchel-dev/satchel/internal/worker/indexing"
@@ -23,7 +24,7 @@ var version string
 
 func main() {
 	child.Main(indexing.Handlers())
-	common := manager.Options{Version: version, Lean: true, Concurrent: process.Concurrent}
+	common := manager.Options{Version: version, Trim: sourceusers.Trim, Concurrent: process.Concurrent}
 	var options process.Options
 	flags := pflag.NewFlagSet(source.FieldManager, pflag.ContinueOnError)
 	options.BindFlags(flags)

@@ -24,6 +24,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -41,6 +42,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Options are the flags that both controllers share.
@@ -63,9 +65,7 @@ type Options struct {
 	Version string
 	// Shard selects the objects that this process reconciles: all of them by default.
 	Shard shard.Shard
-	// Lean drops the inventories of deployments from the cache, but for their cluster, for processes that never read them.
-	Lean bool
-	// Trim drops what else a process does not read of the deployments that it caches; may be nil.
+	// Trim drops what a process does not read of the deployments that it caches; may be nil.
 	Trim func(*v1alpha1.BundleDeployment)
 
 	selector     string
@@ -240,7 +240,7 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 		RenewDeadline:                 &o.election.RenewDeadline,
 		RetryPeriod:                   &o.election.RetryPeriod,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: strip,
 			ByObject: map[client.Object]cache.ByObject{
 				&v1alpha1.BundleDeployment{}: {Transform: o.trim},
 				&corev1.Namespace{}:          {Label: labels.SelectorFromSet(labels.Set{v1alpha1.RequireSignaturesLabel: v1alpha1.RequireSignatures})}, // few namespaces, watched by the source controller
@@ -264,20 +264,33 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	return timeline.With(mgr, guard)
 }
 
+// strip removes what no controller reads of any object, before it is cached. A cached object is never written back with an
+// update: patches contain only what changed.
+func strip(object any) (any, error) {
+	if of, err := apimeta.Accessor(object); err == nil {
+		of.SetManagedFields(nil)
+		if annotations := of.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+			delete(annotations, corev1.LastAppliedConfigAnnotation)
+			of.SetAnnotations(annotations)
+		}
+	}
+	return object, nil
+}
+
 // trim removes unused fields of a deployment before it is cached. Deployments of other
 // shards stay in the cache, since those of this one may refer to them and their sources
 // may belong to this one.
 func (o Options) trim(object any) (any, error) {
 	if d, ok := object.(*v1alpha1.BundleDeployment); ok {
-		d.ManagedFields = nil
-		if o.Lean || !o.Shard.Owns(d) {
+		if !o.Shard.Owns(d) {
 			d.Status.Inventory = identity(d.Status.Inventory)
 		}
+		effective.TrimSpec(d)
 		if o.Trim != nil {
 			o.Trim(d)
 		}
 	}
-	return object, nil
+	return strip(object)
 }
 
 // identity is what tells which cluster holds the objects of an inventory.

@@ -44,7 +44,7 @@ func install(t *testing.T) *installed {
 	if err := installation.Account(t.Context(), shared.admin, i.namespace, "deployer", "cluster-admin", ""); err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := manager.New(shared.config, rollout.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace, Lean: true, Trim: children.Trim})
+	mgr, err := manager.New(shared.config, rollout.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace, Trim: children.Trim})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestPageHasTheFlags(t *testing.T) {
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	var options rollout.Options
 	options.BindFlags(flags)
-	common := manager.Options{Lean: true}
+	common := manager.Options{}
 	common.BindFlags(flags)
 	page.HasFlags(t, pageName, flags)
 }

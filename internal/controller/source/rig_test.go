@@ -30,6 +30,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/controller/source/process"
+	"github.com/satchel-dev/satchel/internal/controller/sourceusers"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/manager"
@@ -101,7 +102,7 @@ func startRig(cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := manager.New(config, source.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace})
+	mgr, err := manager.New(config, source.FieldManager, manager.Options{MetricsAddr: "0", HealthAddr: "0", Namespace: installation.Namespace, Trim: sourceusers.Trim})
 	if err != nil {
 		return err
 	}

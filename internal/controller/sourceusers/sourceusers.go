@@ -35,6 +35,15 @@ func IndexIn(indexer client.FieldIndexer) error {
 	return nil
 }
 
+// Trim drops what the source controller does not read of a BundleDeployment, before it is cached.
+func Trim(d *v1alpha1.BundleDeployment) {
+	d.Annotations = nil
+	d.Spec = v1alpha1.BundleDeploymentSpec{SourceRef: d.Spec.SourceRef}
+	d.Status = v1alpha1.BundleDeploymentStatus{
+		LastAppliedRevision: d.Status.LastAppliedRevision, LastHealthyRevision: d.Status.LastHealthyRevision, LastAttemptedRevision: d.Status.LastAttemptedRevision,
+	}
+}
+
 // Each calls do for each BundleDeployment of a source. These are the objects of the cache: do must neither change nor keep them.
 // The reader has to be a cache with the index.
 func Each(ctx context.Context, reader client.Reader, source client.ObjectKey, do func(*v1alpha1.BundleDeployment)) error {

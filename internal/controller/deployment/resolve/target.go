@@ -64,7 +64,10 @@ func (st *Stage) Target(ctx context.Context, in *Input) (pipeline.Outcome, error
 // Accept stops a deployment with an invalid spec, before anything is loaded for it. Drift of its applied revision is still
 // corrected.
 func (st *Stage) Accept(_ context.Context, in *Input) (pipeline.Outcome, error) {
-	err := effective.Problem(&in.Object.Spec)
+	err := effective.SizeProblem(in.Object)
+	if err == nil {
+		err = effective.Problem(&in.Object.Spec)
+	}
 	if err == nil {
 		err = spec.CheckSelectors(in.Object)
 	}

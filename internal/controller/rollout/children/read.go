@@ -13,11 +13,18 @@ import (
 )
 
 // Trim drops what is not read of a BundleDeployment, before it is cached: with thousands of them, that is most of the memory.
+// Of one that belongs to no rollout, only the name and the labels are read.
 func Trim(child *v1alpha1.BundleDeployment) {
 	child.ManagedFields = nil
+	if child.Labels[v1alpha1.RolloutLabel] == "" {
+		child.Annotations, child.Spec, child.Status = nil, v1alpha1.BundleDeploymentSpec{}, v1alpha1.BundleDeploymentStatus{}
+		return
+	}
 	status := &child.Status
-	if listed := status.Inventory; listed != nil {
+	if listed := status.Inventory; listed != nil && listed.Target != "" {
 		status.Inventory = &v1alpha1.Inventory{Target: listed.Target}
+	} else {
+		status.Inventory = nil
 	}
 	status.Plan, status.Executed, status.Hooks = nil, nil, nil
 	for i := range status.History {

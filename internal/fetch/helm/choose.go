@@ -4,6 +4,7 @@ package helm
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,9 +25,26 @@ const (
 
 // entry is one version of a chart, as the index says.
 type entry struct {
+	name    string
 	version string
 	digest  string
 	urls    []string
+	empty   bool // null stands in its place
+}
+
+// missing says why Helm leaves an entry out; "" for one that counts.
+func (e *entry) missing() string {
+	switch {
+	case e.empty:
+		return "it is empty"
+	case e.name == "":
+		return "it has no name"
+	case e.name == "." || e.name == ".." || strings.ContainsAny(e.name, "/\\"):
+		return "its name is not that of a chart"
+	case e.version == "":
+		return "it has no version"
+	}
+	return ""
 }
 
 // identity is the digest of the archive, with its algorithm. The index has it without one, which stands for SHA-256; "" if it
@@ -56,24 +74,55 @@ type chooser struct {
 	equal   *entry // the first that has exactly the version
 	seen    []*semver.Version
 	entries int // of the chart
+	left    leftOut
 
 	charts  int
 	found   bool // the chart
 	similar []string
 }
 
+// leftOut are the entries of the chart that are left out, as Helm leaves them out.
+type leftOut struct {
+	count int
+	first string
+}
+
+func (l *leftOut) add(number int, version, reason string) {
+	if l.count++; l.count > 1 {
+		return
+	}
+	l.first = fmt.Sprintf("entry %d of the chart", number)
+	if version != "" {
+		l.first += ", version " + fetch.Quote(version)
+	}
+	l.first += ": " + reason
+}
+
+// String says which entries are left out; "" for none.
+func (l *leftOut) String() string {
+	switch l.count {
+	case 0:
+		return ""
+	case 1:
+		return "the index has an invalid entry, which is left out: " + l.first
+	}
+	return fmt.Sprintf("the index has %d invalid entries, which are left out; the first is %s", l.count, l.first)
+}
+
 // look takes a version of the chart into account. As for Helm, an entry with exactly the text that was asked for comes before
-// every other one, and what is no version is not considered.
+// every other one, and entries without a name or a valid version are left out.
 func (c *chooser) look(e entry) error {
 	if c.entries++; c.entries > maxVersions {
 		return fetch.Errorf(fetch.LimitExceeded, "the chart has more than %d versions", maxVersions)
 	}
-	if len(e.version) > maxVersion {
+	if reason := e.missing(); reason != "" {
+		c.left.add(c.entries, e.version, reason)
 		return nil
 	}
 	version, err := semver.NewVersion(e.version)
-	if err != nil {
-		return nil //nolint:nilerr // such an entry is not considered
+	if err != nil || len(e.version) > maxVersion {
+		c.left.add(c.entries, e.version, "its version is none")
+		return nil
 	}
 	c.seen = append(c.seen, version)
 	if e.version == c.exact && c.equal == nil {
@@ -115,6 +164,8 @@ func (c *chooser) choice() (*entry, error) {
 		return nil, fetch.Errorf(fetch.NotFound, "the index has no such chart: similar names in it are %s", quoted(c.similar))
 	case !c.found:
 		return nil, fetch.Errorf(fetch.NotFound, "the index has no such chart, and %d others", c.charts)
+	case len(c.seen) == 0 && c.left.count > 0:
+		return nil, fetch.Errorf(fetch.NotFound, "the index has no version of the chart: %s", c.left.String())
 	case len(c.seen) == 0:
 		return nil, fetch.Errorf(fetch.NotFound, "the index has no version of the chart")
 	}

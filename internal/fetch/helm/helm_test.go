@@ -185,7 +185,7 @@ func TestRefusals(t *testing.T) {
 		"prerelease":    {"", indexOf(entryOf("1.0.0-rc.1", "", "a")), fetch.NotFound, "1.0.0-rc.1; prereleases count only where the range names one"},
 		"wrong digest":  {"", indexOf(entryOf("1.0.0", zeros, "app.tgz")), fetch.DigestMismatch, "version 1.0.0 is not what the index describes"},
 		"bad digest":    {"", indexOf(entryOf("1.0.0", "abc", "app.tgz")), fetch.InvalidContent, "version 1.0.0 in the index: the digest"},
-		"no url":        {"", "entries:\n  app:\n  - version: 1.0.0\n    digest: " + zeros + "\n", fetch.InvalidContent, "no URL for version 1.0.0"},
+		"no url":        {"", "entries:\n  app:\n  - name: app\n    version: 1.0.0\n    digest: " + zeros + "\n", fetch.InvalidContent, "no URL for version 1.0.0"},
 		"registry":      {"", indexOf(entryOf("1.0.0", zeros, "oci://ghcr.io/org/app")), fetch.Refused, "use image: {ref: ghcr.io/org/app} instead of helm"},
 		"private":       {"", indexOf(entryOf("1.0.0", zeros, "http://169.254.169.254/latest/meta-data")), fetch.Refused, "169.254.169.254"},
 		"file":          {"", indexOf(entryOf("1.0.0", zeros, "file:///etc/passwd")), fetch.Refused, "scheme \"file\" is not supported"},

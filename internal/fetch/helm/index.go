@@ -42,7 +42,7 @@ const (
 	lookAhead = 1 << 10
 	// lineBuffer bounds what is kept of a line; the rest of a longer one is not looked at.
 	lineBuffer = 16 << 10
-	// maxFragment bounds version, digest and URLs of one entry together.
+	// maxFragment bounds name, version, digest and URLs of one entry together.
 	maxFragment = 16 << 10
 	// maxURLs bounds the URLs of one entry.
 	maxURLs = 32
@@ -227,8 +227,12 @@ func (l *lines) inChart(indent int, body []byte) error {
 		l.fieldAt = -1
 		l.inEntry = true
 		field := bytes.TrimLeft(body[1:], " ")
-		if len(field) == 0 || field[0] == '#' {
+		switch valueOf(field) {
+		case "":
 			return nil
+		case "null", "Null", "NULL", "~":
+			l.inEntry = false
+			return l.chooser.look(entry{empty: true})
 		}
 		indent += len(body) - len(field)
 		body = field
@@ -255,7 +259,7 @@ func (l *lines) field(body []byte) error {
 	if err != nil {
 		return l.malformed(err.Error())
 	}
-	l.taking = key == "version" || key == "digest" || key == "urls"
+	l.taking = key == "name" || key == "version" || key == "digest" || key == "urls"
 	return l.keep(l.fieldAt, body)
 }
 
@@ -265,7 +269,7 @@ func (l *lines) keep(indent int, body []byte) error {
 		return nil
 	}
 	if l.cut || l.fragment.Len()+indent-l.fieldAt+len(body) > maxFragment {
-		return fetch.Errorf(fetch.LimitExceeded, "line %d: version, digest and urls of one entry have more than %d bytes", l.number, maxFragment)
+		return fetch.Errorf(fetch.LimitExceeded, "line %d: name, version, digest and urls of one entry have more than %d bytes", l.number, maxFragment)
 	}
 	for range indent - l.fieldAt {
 		l.fragment.WriteByte(' ')
@@ -314,10 +318,10 @@ func isMarker(body []byte, marker string) bool {
 func parseFragment(fragment []byte) (found entry, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(fragment, &document); err != nil {
-		return found, errors.New("version, digest or urls are malformed")
+		return found, errors.New("name, version, digest or urls are malformed")
 	}
 	if len(document.Content) == 0 {
-		return found, nil
+		return found, nil // no field that matters: it is left out
 	}
 	fields := document.Content[0]
 	if fields.Kind != yaml.MappingNode {
@@ -326,6 +330,8 @@ func parseFragment(fragment []byte) (found entry, err error) {
 	for i := 0; i+1 < len(fields.Content); i += 2 {
 		key, value := fields.Content[i], fields.Content[i+1]
 		switch key.Value {
+		case "name":
+			found.name, err = scalarOf(value)
 		case "version":
 			found.version, err = scalarOf(value)
 		case "digest":

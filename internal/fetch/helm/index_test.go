@@ -34,23 +34,23 @@ func chosen(t testing.TB, index, chart string) (*entry, *chooser, error) {
 
 // All the styles in which tools write an index are read.
 func TestStyles(t *testing.T) {
-	want := &entry{version: "1.2.0", digest: "abc", urls: []string{"https://example.org/app-1.2.0.tgz"}}
+	want := &entry{name: "app", version: "1.2.0", digest: "abc", urls: []string{"https://example.org/app-1.2.0.tgz"}}
 	for name, index := range map[string]string{
-		"helm":           "apiVersion: v1\nentries:\n  app:\n  - digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
-		"indented lists": "---\napiVersion: v1\nentries:\n    app:\n        - digest: abc\n          urls:\n              - https://example.org/app-1.2.0.tgz\n          version: 1.2.0\n",
-		"quotes":         "'apiVersion': v1\n\"entries\":\n  'app':\n  - \"digest\": 'abc'\n    urls: [\"https://example.org/app-1.2.0.tgz\"]\n    version: \"1.2.0\"\n",
-		"comments":       "# of an index\n%YAML 1.2\n--- # here\nentries: # charts\n\n  # the app\n  app: # versions\n  - # the newest\n    digest: abc # SHA-256\n    urls:\n    # where\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
-		"dash alone":     "entries:\n  app:\n  -\n    digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
-		"windows":        "\ufeffentries:\r\n  app:\r\n  - digest: abc\r\n    urls:\r\n    - https://example.org/app-1.2.0.tgz\r\n    version: 1.2.0\r\n",
-		"no last end":    "entries:\n  app:\n  - digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0",
-		"dependencies": "entries:\n  app:\n  - dependencies:\n    - name: redis\n      version: 9.9.9\n      urls: []\n    digest: abc\n    urls:\n    - https://example.org/app-1.2.0.tgz\n" +
+		"helm":           "apiVersion: v1\nentries:\n  app:\n  - digest: abc\n    name: app\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
+		"indented lists": "---\napiVersion: v1\nentries:\n    app:\n        - digest: abc\n          name: app\n          urls:\n              - https://example.org/app-1.2.0.tgz\n          version: 1.2.0\n",
+		"quotes":         "'apiVersion': v1\n\"entries\":\n  'app':\n  - \"digest\": 'abc'\n    'name': app\n    urls: [\"https://example.org/app-1.2.0.tgz\"]\n    version: \"1.2.0\"\n",
+		"comments":       "# of an index\n%YAML 1.2\n--- # here\nentries: # charts\n\n  # the app\n  app: # versions\n  - # the newest\n    digest: abc # SHA-256\n    name: app\n    urls:\n    # where\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
+		"dash alone":     "entries:\n  app:\n  -\n    digest: abc\n    name: app\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0\n",
+		"windows":        "\ufeffentries:\r\n  app:\r\n  - digest: abc\r\n    name: app\r\n    urls:\r\n    - https://example.org/app-1.2.0.tgz\r\n    version: 1.2.0\r\n",
+		"no last end":    "entries:\n  app:\n  - digest: abc\n    name: app\n    urls:\n    - https://example.org/app-1.2.0.tgz\n    version: 1.2.0",
+		"dependencies": "entries:\n  app:\n  - dependencies:\n    - name: redis\n      version: 9.9.9\n      urls: []\n    digest: abc\n    name: app\n    urls:\n    - https://example.org/app-1.2.0.tgz\n" +
 			"    version: 1.2.0\n    annotations:\n      version: 8.0.0\n      text: |\n        version: 7.0.0\n        - version: 6.0.0\n",
-		"other charts": "entries:\n  aaa:\n  - version: 9.0.0\n    description: |\n      entries:\n        app:\n        - version: 5.0.0\n  app:\n  - version: 1.2.0\n    digest: abc\n    urls: [https://example.org/app-1.2.0.tgz]\n" +
+		"other charts": "entries:\n  aaa:\n  - version: 9.0.0\n    description: |\n      entries:\n        app:\n        - version: 5.0.0\n  app:\n  - version: 1.2.0\n    name: app\n    digest: abc\n    urls: [https://example.org/app-1.2.0.tgz]\n" +
 			"  zzz:\n  - version: 9.0.0\n",
-		"long line":    "entries:\n  app:\n  - icon: data:image/png;base64," + strings.Repeat("A", 100_000) + "\n    version: 1.2.0\n    digest: abc\n    urls: [https://example.org/app-1.2.0.tgz]\n",
-		"folded":       "entries:\n  app:\n  - version: >-\n      1.2.0\n    digest:\n      abc\n    urls:\n    - >-\n      https://example.org/app-1.2.0.tgz\n",
-		"json":         `{"apiVersion":"v1","x":[1,{"entries":{}}],"entries":{"aaa":[{"version":"9.0.0"}],"app":[{"version":"1.2.0","digest":"abc","urls":["https://example.org/app-1.2.0.tgz"]}],"b":[]}}`,
-		"json in YAML": " \n{\"entries\": {\"app\": [{\"version\": \"1.2.0\", \"digest\": \"abc\", \"urls\": [\"https://example.org/app-1.2.0.tgz\"]}]}}\n",
+		"long line":    "entries:\n  app:\n  - icon: data:image/png;base64," + strings.Repeat("A", 100_000) + "\n    version: 1.2.0\n    name: app\n    digest: abc\n    urls: [https://example.org/app-1.2.0.tgz]\n",
+		"folded":       "entries:\n  app:\n  - version: >-\n      1.2.0\n    name: app\n    digest:\n      abc\n    urls:\n    - >-\n      https://example.org/app-1.2.0.tgz\n",
+		"json":         `{"apiVersion":"v1","x":[1,{"entries":{}}],"entries":{"aaa":[{"version":"9.0.0"}],"app":[{"name":"app","version":"1.2.0","digest":"abc","urls":["https://example.org/app-1.2.0.tgz"]}],"b":[]}}`,
+		"json in YAML": " \n{\"entries\": {\"app\": [{\"name\": \"app\", \"version\": \"1.2.0\", \"digest\": \"abc\", \"urls\": [\"https://example.org/app-1.2.0.tgz\"]}]}}\n",
 	} {
 		got, _, err := chosen(t, index, "app")
 		if err != nil {
@@ -99,17 +99,64 @@ func TestMalformedIndexes(t *testing.T) {
 	}
 }
 
+// TestF28BadEntries: entries that Helm leaves out are left out, in all styles, and a message names them where nothing is left.
+func TestF28BadEntries(t *testing.T) {
+	const good = "  - name: app\n    version: 1.0.0\n    urls: [a.tgz]\n"
+	for name, tc := range map[string]struct{ reason, bad, says string }{
+		"Null":      {"an empty entry", "  - null\n", "entry 1 of the chart: it is empty"},
+		"Tilde":     {"an empty entry", "  - ~\n", "entry 1 of the chart: it is empty"},
+		"Capital":   {"an empty entry", "  - NULL # why\n", "entry 1 of the chart: it is empty"},
+		"Dash":      {"an empty entry", "  -\n", "entry 1 of the chart: it has no name"},
+		"Comment":   {"an empty entry", "  - # nothing\n", "entry 1 of the chart: it has no name"},
+		"NoName":    {"leads to an archive that does not exist", "  - version: 9.9.9\n    urls: [z.tgz]\n", "entry 1 of the chart, version \"9.9.9\": it has no name"},
+		"NullName":  {"the same", "  - version: 9.9.9\n    name: null\n", "it has no name"},
+		"EmptyName": {"the same", "  - version: 9.9.9\n    name: ''\n", "it has no name"},
+		"Path":      {"a name that leads elsewhere", "  - version: 9.9.9\n    name: ../app\n", "its name is not that of a chart"},
+		"Parent":    {"a name that leads elsewhere", "  - version: 9.9.9\n    name: ..\n", "its name is not that of a chart"},
+		"NoVersion": {"nothing to choose by", "  - name: app\n    urls: [y.tgz]\n", "it has no version"},
+		"Words":     {"no version", "  - name: app\n    version: not.a.version\n", "version \"not.a.version\": its version is none"},
+		"Dot":       {"no version", "  - name: app\n    version: 1.10.\n", "its version is none"},
+		"Long":      {"no version", "  - name: app\n    version: 9.0.0-" + strings.Repeat("a", 200) + "\n", "its version is none"},
+		"Several":   {"counted", "  - null\n  - version: 9.9.9\n  -\n", "the index has 3 invalid entries, which are left out; the first is entry 1"},
+		"Nested":    {"the name is that of a dependency", "  - version: 9.9.9\n    dependencies:\n    - name: app\n", "it has no name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := "apiVersion: v1\nentries:\n  other: null\n  app:\n", "  third:\n  - null\n"
+			for place, index := range map[string]string{"before": before + tc.bad + good + after, "after": before + good + tc.bad + after} {
+				for style, text := range map[string]string{"yaml": index, "json": asJSON(t, index)} {
+					found, c, err := chosen(t, text, "app")
+					if err != nil || found.version != "1.0.0" || c.left.String() == "" {
+						t.Errorf("%s, %s, %s: %+v, %q, %v", tc.reason, place, style, found, c.left.String(), err)
+					}
+				}
+			}
+			if _, _, err := chosen(t, before+tc.bad+after, "app"); fetch.ReasonOf(err) != fetch.NotFound || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+		})
+	}
+}
+
+func asJSON(t *testing.T, index string) string {
+	t.Helper()
+	data, err := kyaml.YAMLToJSON([]byte(index))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 // More versions of the chart than are compared are refused before the index has ended; as many of another chart do not matter.
 func TestManyVersions(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("entries:\n  app:\n")
 	for i := range maxVersions + 1 {
-		fmt.Fprintf(&text, "  - version: 1.0.%d\n", i)
+		fmt.Fprintf(&text, "  - name: app\n    version: 1.0.%d\n", i)
 	}
 	if _, _, err := chosen(t, text.String(), "app"); fetch.ReasonOf(err) != fetch.LimitExceeded || !strings.Contains(err.Error(), "more than 20000 versions") {
 		t.Errorf("%v", err)
 	}
-	text.WriteString("  small:\n  - version: 1.0.0\n")
+	text.WriteString("  small:\n  - name: small\n    version: 1.0.0\n")
 	if got, _, err := chosen(t, text.String(), "small"); err != nil || got.version != "1.0.0" {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -179,7 +226,7 @@ func randomIndex(random *rand.Rand) map[string]any {
 		entries := []any{}
 		for j := range random.IntN(4) {
 			fields := map[string]any{
-				"version": fmt.Sprintf("%d.%d.0", j, random.IntN(20)), "digest": fmt.Sprintf("%064x", random.Uint64()),
+				"name": "app", "version": fmt.Sprintf("%d.%d.0", j, random.IntN(20)), "digest": fmt.Sprintf("%064x", random.Uint64()),
 				"urls":        []any{fmt.Sprintf("https://example.org/%d.tgz", random.IntN(100)), "charts/b.tgz"},
 				"description": text(), "keywords": []any{text(), text()}, "annotations": map[string]any{text(): text(), "version": text()},
 				"dependencies": []any{map[string]any{"name": text(), "version": "9.0.0", "urls": []any{}}}, "maintainers": []any{},
@@ -195,8 +242,8 @@ func randomIndex(random *rand.Rand) map[string]any {
 // Nothing that is read makes the reader panic, and an entry that it finds is one of a few lines.
 func FuzzIndex(f *testing.F) {
 	f.Add(indexOf(entryOf("1.0.0", "abc", "app.tgz")))
-	f.Add(`{"entries":{"app":[{"version":"1.0.0","urls":["a"]}]}}`)
-	f.Add("entries:\n  'app':\n  - version: \"1.0.0\"\n    urls: [a]\n...\n")
+	f.Add(`{"entries":{"app":[{"name":"app","version":"1.0.0","urls":["a"]},null]}}`)
+	f.Add("entries:\n  'app':\n  - null\n  - version: \"1.0.0\"\n    name: app\n    urls: [a]\n  -\n...\n")
 	f.Fuzz(func(t *testing.T, index string) {
 		found, _, err := chosen(t, index, "app")
 		if (found == nil) == (err == nil) {

@@ -77,7 +77,8 @@ func entriesJSON(d *json.Decoder, c *chooser) error {
 		return err
 	}
 	for d.More() {
-		var read struct {
+		var read *struct {
+			Name    string   `json:"name"`
 			Version string   `json:"version"`
 			Digest  string   `json:"digest"`
 			URLs    []string `json:"urls"`
@@ -85,10 +86,16 @@ func entriesJSON(d *json.Decoder, c *chooser) error {
 		if err := d.Decode(&read); err != nil {
 			return err
 		}
+		if read == nil {
+			if err := c.look(entry{empty: true}); err != nil {
+				return err
+			}
+			continue
+		}
 		if len(read.URLs) > maxURLs {
 			return fetch.Errorf(fetch.LimitExceeded, "a version has more than %d URLs", maxURLs)
 		}
-		if err := c.look(entry{version: read.Version, digest: read.Digest, urls: read.URLs}); err != nil {
+		if err := c.look(entry{name: read.Name, version: read.Version, digest: read.Digest, urls: read.URLs}); err != nil {
 			return err
 		}
 	}

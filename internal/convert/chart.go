@@ -38,7 +38,7 @@ func convertHelm(e entered, o Options) (Result, error) {
 	result.Format = Helm
 	result.Version = rendered.Version
 	result.Hooks = left
-	result.Warnings = warnings(rendered.Warnings, adapted.Warnings)
+	result.Warnings = warnings(rendered.Warnings, adapted.Warnings, n.warnings)
 	return result, nil
 }
 

@@ -158,7 +158,7 @@ func convertPlain(files fs.FS, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result := n.result()
-	result.Format, result.Warnings, result.Ranks = PlainV0, warnings(bundle.Warnings, adapted.Warnings), ranks(adapted.Manifests)
+	result.Format, result.Warnings, result.Ranks = PlainV0, warnings(bundle.Warnings, adapted.Warnings, n.warnings), ranks(adapted.Manifests)
 	return result, nil
 }
 
@@ -171,7 +171,7 @@ func convertKustomize(e entered, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result := n.result()
-	result.Format, result.Warnings = Kustomize, adapted.Warnings
+	result.Format, result.Warnings = Kustomize, warnings(adapted.Warnings, n.warnings)
 	return result, nil
 }
 
@@ -190,7 +190,7 @@ func convertRegistryV1(files fs.FS, o Options) (Result, error) {
 	}
 	result := n.result(rendered.Namespaces...)
 	result.Format = RegistryV1
-	result.Warnings = warnings(rendered.Warnings, adapted.Warnings)
+	result.Warnings = warnings(rendered.Warnings, adapted.Warnings, n.warnings)
 	result.Certificates = served(rendered.Certificates, adapted)
 	result.Requirements = rendered.Requirements
 	result.Package = rendered.Package

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/satchel-dev/satchel/internal/convert/listmap"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -53,6 +54,7 @@ type normalizer struct {
 	scopes    map[schema.GroupKind]Scope
 	objects   []*unstructured.Unstructured
 	undecided []*unstructured.Unstructured
+	warnings  []string
 }
 
 // run takes ownership of the manifests. Objects without an identity are left to those who report them.
@@ -94,6 +96,19 @@ func (n *normalizer) object(m manifest.Manifest, metadata map[string]any) []Prob
 	n.place(m.Object, metadata)
 	if m.Object.GetKind() == "Secret" && m.Object.GetAPIVersion() == "v1" {
 		problems = append(problems, foldSecret(m)...)
+	}
+	return append(problems, n.lists(m)...)
+}
+
+// lists refuses items with the same key in lists of the kinds of Kubernetes, or leaves one out with a warning.
+func (n *normalizer) lists(m manifest.Manifest) []Problem {
+	resolved := listmap.Resolve(m.Object)
+	for _, warning := range resolved.Warnings {
+		n.warnings = append(n.warnings, m.Problem("", warning, "").String())
+	}
+	problems := make([]Problem, 0, len(resolved.Faults))
+	for _, fault := range resolved.Faults {
+		problems = append(problems, m.Problem(manifest.RuleDuplicate, fault+", which the API server refuses to apply", "keep one of them"))
 	}
 	return problems
 }

@@ -43,11 +43,12 @@ func overlaid(manifests []manifest.Manifest, problems []Problem, o Options, abou
 }
 
 // warnings are those of the converter and of the overlays, sorted.
-func warnings(converter, overlays []string) []string {
-	if len(overlays) == 0 {
+func warnings(converter []string, others ...[]string) []string {
+	more := slices.Concat(others...)
+	if len(more) == 0 {
 		return converter
 	}
-	all := slices.Concat(converter, overlays)
+	all := slices.Concat(converter, more)
 	slices.Sort(all)
 	return all
 }

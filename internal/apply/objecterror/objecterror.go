@@ -50,7 +50,11 @@ func Of(id inventory.ID, err error) *Error {
 	if fields := Immutable(err); len(fields) > 0 {
 		message = Unchangeable(id, fields)
 	}
-	return &Error{ID: id, Reason: apierrors.ReasonForError(err), Message: OneLine(message), Uncalled: uncalled(err)}
+	reason := apierrors.ReasonForError(err)
+	if Mistyped(id, err) {
+		reason, message = metav1.StatusReasonInvalid, mistyped(message)
+	}
+	return &Error{ID: id, Reason: reason, Message: OneLine(message), Uncalled: uncalled(err)}
 }
 
 // withoutValues describes an error by its reason and the fields it is about.

@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -38,10 +40,12 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 		writer: write.Writer{
 			Client: client, Owner: p.Owner, Protection: p.Protection, Earlier: o.Earlier, Served: o.EstablishTimeout,
 		},
+		gaveWay: &sync.Map{},
 		result: Result{
 			Inventory: p.Inventory, Live: map[inventory.ID]*unstructured.Unstructured{}, Versions: map[inventory.ID]string{},
 		},
 	}
+	run.writer.GaveWay = func(id inventory.ID, fields []fieldmanager.Field) { run.gaveWay.Store(id, fields) }
 	err := run.stages(tenant.WithWarnings(ctx, warnings), p)
 	run.result.Warnings = warnings.List()
 	return run.result, err
@@ -55,6 +59,7 @@ type application struct {
 	writer  write.Writer
 	result  Result
 	kept    *atomic.Int64 // bytes of the answers that are kept
+	gaveWay *sync.Map     // []fieldmanager.Field by inventory.ID
 }
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
@@ -47,6 +48,8 @@ type Outcome struct {
 	Kind   Kind
 	Reason string             // why it was written, or what it waits for
 	Err    *objecterror.Error // of Conflict and Failed
+	// GaveWay are the fields of other managers, and defaults, that were removed because they exclude what the bundle sets.
+	GaveWay []fieldmanager.Field
 
 	entry     inventory.Entry // when it was written
 	version   string          // resource version, when it was written

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
@@ -91,6 +92,9 @@ func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.
 	outcome.entry, outcome.version = entryOf(action, answer, a.owner.Manager()), answer.Meta.ResourceVersion
 	if action.Verb == plan.Settle && answer.Meta.Generation != 0 && outcome.entry.Seen != action.Seen {
 		outcome.Kind, outcome.Reason = Repaired, "had its lists in another order"
+	}
+	if fields, found := a.gaveWay.Load(action.ID); found {
+		outcome.GaveWay, _ = fields.([]fieldmanager.Field)
 	}
 	var err error
 	if a.retains(action, answer) {

@@ -120,6 +120,19 @@ func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) 
 		Param("fieldManager", manager), wholeObject)
 }
 
+// TryMerge is Merge as a dry run.
+func (c *Client) TryMerge(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
+	if err := ref.object(); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch: %w", err)
+	}
+	return c.write(ctx, c.raw.Patch(types.MergePatchType).AbsPath(ref.path()...).Body(body).
+		Param("fieldManager", manager).Param("dryRun", metav1.DryRunAll), wholeObject)
+}
+
 // MergeStatus is Merge on the status subresource.
 func (c *Client) MergeStatus(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
 	if err := ref.object(); err != nil {

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
@@ -36,7 +37,7 @@ func (w Writer) createOnce(ctx context.Context, action plan.Action) (answer *ten
 	ref := tenant.RefTo(action.ID, action.Resource)
 	options := w.options(action)
 	options.Create = true
-	answer, err = w.Client.Apply(ctx, ref, action.Desired, options)
+	answer, err = w.Client.Apply(ctx, ref, fieldmanager.WithoutNulls(action.Desired), options)
 	if err == nil || !exists(err) && !misunderstood(err) {
 		return answer, !objecterror.NotServed(err), false, err
 	}

@@ -27,6 +27,8 @@ type Writer struct {
 	Earlier    func(inventory.Entry) []*unstructured.Unstructured
 	DryRun     bool
 	Whole      bool // answers are wanted with the object
+	// GaveWay is told which fields were removed because they exclude what the bundle sets; may be nil.
+	GaveWay func(inventory.ID, []fieldmanager.Field)
 	// Served is how long a custom resource waits for its kind to be served.
 	Served time.Duration
 }
@@ -105,8 +107,18 @@ func (w Writer) takeBack(ctx context.Context, action plan.Action) (*tenant.Answe
 // a moment after its CRD says so.
 const servedPoll = 100 * time.Millisecond
 
-// Send sends one apply of the desired object, and waits a moment where its kind is not served yet.
+// Send sends one apply of the desired object. Where that is refused as invalid, fields that exclude what it sets give way.
 func (w Writer) Send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
+	desired = fieldmanager.WithoutNulls(desired)
+	answer, err := w.send(ctx, action, desired, force)
+	if !apierrors.IsInvalid(err) || !action.Exists() {
+		return answer, err
+	}
+	return w.giveWay(ctx, action, desired, force, err)
+}
+
+// send sends one apply, and waits a moment where the kind is not served yet.
+func (w Writer) send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
 	ref := tenant.RefTo(action.ID, action.Resource)
 	options := w.options(action)
 	options.Force = force

@@ -4,6 +4,7 @@ package settle
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -27,6 +28,7 @@ func (st *Stage) Emit(in *Input) {
 	st.emitObjectWarnings(in)
 	st.emitApplied(in)
 	st.emitDriftCorrected(in)
+	st.emitGaveWay(in)
 	st.emitDriftFound(in)
 	st.emitPruned(in)
 	st.emitRejected(in)
@@ -108,23 +110,47 @@ func (st *Stage) emitRecreated(in *Input) {
 // emitDriftCorrected names the objects with corrected drift: those changed or deleted by
 // another client, of this revision and of the applied one.
 func (st *Stage) emitDriftCorrected(in *Input) {
-	results := []*apply.Result{in.Delivered.Repaired.Result(), in.Delivered.Applied}
-	if in.Kept != nil {
-		results = append(results, in.Kept.Delivered.Applied)
-	}
 	var repaired []string
-	for _, result := range results {
-		if result == nil {
-			continue
-		}
-		for _, outcome := range result.Outcomes {
-			if outcome.Kind == apply.Repaired {
-				repaired = append(repaired, outcome.ID.String())
-			}
+	for outcome := range in.outcomes() {
+		if outcome.Kind == apply.Repaired {
+			repaired = append(repaired, outcome.ID.String())
 		}
 	}
 	if len(repaired) > 0 {
 		st.Events.Normal(in.Subject, "DriftCorrected", "Apply", "restored objects that another client had changed: "+strings.Join(repaired, ", "))
+	}
+}
+
+// emitGaveWay names the fields that were removed because they exclude what the bundle sets, and their managers.
+func (st *Stage) emitGaveWay(in *Input) {
+	var notes []string
+	for outcome := range in.outcomes() {
+		for _, field := range outcome.GaveWay {
+			notes = append(notes, fmt.Sprintf("%s: %s", outcome.ID, field))
+		}
+	}
+	if len(notes) > 0 {
+		st.Events.Warning(in.Subject, "FieldsRemoved", "Apply", "removed fields that exclude what the bundle sets: "+strings.Join(notes, "; "))
+	}
+}
+
+// outcomes are those of all objects that were written in this reconcile, of this revision and of the applied one.
+func (in *Input) outcomes() iter.Seq[apply.Outcome] {
+	return func(yield func(apply.Outcome) bool) {
+		results := []*apply.Result{in.Delivered.Repaired.Result(), in.Delivered.Applied}
+		if in.Kept != nil {
+			results = append(results, in.Kept.Delivered.Applied)
+		}
+		for _, result := range results {
+			if result == nil {
+				continue
+			}
+			for _, outcome := range result.Outcomes {
+				if !yield(outcome) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func TestR40Recreated(t *testing.T) {
 			delete(child.Annotations, v1alpha1.RolloutGatesAnnotation)
 			refused(t, "the mark is removed", r.editor().Patch(t.Context(), child, client.MergeFrom(before)), "can be changed only by an approver")
 			r.decide("takeover", object.Status.Takeover.Plan)
-			r.until("it goes on", func(o *v1alpha1.BundleRollout) bool { return len(r.versions("v2")) > 0 })
+			r.until("it goes on", func(_ *v1alpha1.BundleRollout) bool { return len(r.versions("v2")) > 0 })
 			if !r.consumed("takeover") || r.get().Status.Takeover != nil || r.children()["c2"].Annotations[v1alpha1.RolloutGatesAnnotation] == mark {
 				t.Error("the approval was not used, or a BundleDeployment still has the former mark")
 			}

@@ -5,9 +5,10 @@ package guard
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"github.com/satchel-dev/satchel/internal/endpoint"
 	"net/http"
 	"net/url"
+
+	"github.com/satchel-dev/satchel/internal/endpoint"
 )
 
 // Access is what one source brings along to reach its servers. The zero value brings nothing.

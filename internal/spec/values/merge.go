@@ -29,9 +29,10 @@ type Source struct {
 func Merge(sources []Source, inline map[string]any) (map[string]any, error) {
 	merged := map[string]any{}
 	var problems []string
+	room := document.NewBudget() // aliases multiply what a Secret holds
 	for _, source := range sources {
 		var problem string
-		if merged, problem = source.over(merged); problem != "" {
+		if merged, problem = source.over(merged, room); problem != "" {
 			problems = append(problems, source.Where+": "+problem)
 		}
 	}
@@ -42,7 +43,7 @@ func Merge(sources []Source, inline map[string]any) (map[string]any, error) {
 }
 
 // over merges a source over values, and returns its problem.
-func (s Source) over(values map[string]any) (map[string]any, string) {
+func (s Source) over(values map[string]any, room *document.Budget) (map[string]any, string) {
 	switch {
 	case s.Missing:
 		return values, ""
@@ -52,7 +53,7 @@ func (s Source) over(values map[string]any) (map[string]any, string) {
 		}
 		return values, ""
 	}
-	read, problem := document.Read([]byte(s.Content))
+	read, problem := room.Read([]byte(s.Content))
 	if problem != "" {
 		return values, problem
 	}

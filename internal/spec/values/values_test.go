@@ -193,3 +193,20 @@ func TestI8TooManySecrets(t *testing.T) {
 		}
 	}
 }
+
+// M38: aliases multiply what a Secret holds, and 50 Secrets have one budget.
+func TestM38AliasesOfSeveralSources(t *testing.T) {
+	document := func(i int) string {
+		return fmt.Sprintf("s%d:\n  a: &a %s\n  b: [%s]\n", i, strings.Repeat("x", 10_000), strings.TrimSuffix(strings.Repeat("*a, ", 200), ", "))
+	}
+	var sources []values.Source
+	for i := range 50 {
+		sources = append(sources, values.Source{Where: "secret", Content: document(i)})
+	}
+	if _, err := values.Merge(sources[:1], nil); err != nil {
+		t.Errorf("one of 2 MB: %v", err)
+	}
+	if _, err := values.Merge(sources, nil); err == nil || !strings.Contains(err.Error(), "together with the documents before it") {
+		t.Errorf("50 of 2 MB: %.200v", err)
+	}
+}

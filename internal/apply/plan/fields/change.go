@@ -89,15 +89,36 @@ type step struct {
 }
 
 func (p place) field(name string) place {
-	path := p.path + "." + name
+	shown := "." + clipped(name)
 	if !plain(name) {
-		path = p.path + "[" + strconv.Quote(name) + "]"
+		shown = "[" + strconv.Quote(clipped(name)) + "]"
 	}
-	return place{path, p.then(step{name: name})}
+	return place{p.extended(shown), p.then(step{name: name})}
 }
 
 func (p place) item(name string, parts []keyPart) place {
-	return place{p.path + "[" + name + "]", p.then(step{name: name, item: true, parts: parts})}
+	return place{p.extended("[" + clipped(name) + "]"), p.then(step{name: name, item: true, parts: parts})}
+}
+
+// Limits of paths: every value below a long key has it in its path.
+const (
+	longestPath = 4096
+	longestName = 512
+)
+
+// extended is the path with one more part, unless it is too long already.
+func (p place) extended(part string) string {
+	if len(p.path) > longestPath {
+		return p.path
+	}
+	return p.path + part
+}
+
+func clipped(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longestName], "") + "..."
 }
 
 func (p place) then(next step) []step { return append(p.steps[:len(p.steps):len(p.steps)], next) }

@@ -5,6 +5,7 @@ package fields_test
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -176,5 +177,28 @@ func TestChangesAreBounded(t *testing.T) {
 	changes, more := fields.Diff(object(t, head+"data:\n"+before.String()), object(t, head+"data:\n"+after.String()))
 	if len(changes) != fields.Most || more != 2*fields.Most {
 		t.Errorf("%d changes and %d more", len(changes), more)
+	}
+}
+
+// M38: a long key is in the path of each value below it, and paths are bounded.
+func TestM38Paths(t *testing.T) {
+	values := func(of int) map[string]any {
+		below := map[string]any{}
+		for i := range 1500 {
+			below["k"+strconv.Itoa(i)] = int64(of)
+		}
+		var nested any = below
+		for range 40 {
+			nested = map[string]any{strings.Repeat("n", 400): nested}
+		}
+		return map[string]any{strings.Repeat("é", 500_000): below, strings.Repeat("x", 500_000): []any{below}, "deep": nested}
+	}
+	changes, more := fields.Values(values(1), values(2))
+	size := 0
+	for _, change := range changes {
+		size += len(change.Path)
+	}
+	if len(changes)+more != 4500 || size > 8<<20 {
+		t.Errorf("%d changes and %d more, %d bytes of paths", len(changes), more, size)
 	}
 }

@@ -27,11 +27,24 @@ var lineOf = regexp.MustCompile(`line (\d+)`)
 
 // Read reads one document of values, in YAML or JSON, as Helm does: numbers are floating-point. An empty document has no
 // values. The problem, "" if there is none, names the line but never quotes the document.
-func Read(data []byte) (read map[string]any, problem string) {
+func Read(data []byte) (read map[string]any, problem string) { return NewBudget().Read(data) }
+
+// Budget is how much several documents that are merged may expand together.
+type Budget struct {
+	budget
+	documents int
+}
+
+// NewBudget returns the budget of one document, however many share it.
+func NewBudget() *Budget { return &Budget{budget: budget{values: mostValues, bytes: mostBytes}} }
+
+// Read is Read of one of the documents.
+func (b *Budget) Read(data []byte) (read map[string]any, problem string) {
+	b.documents++
 	if len(data) > mostBytes {
 		return nil, fmt.Sprintf("it has more than %d bytes", mostBytes)
 	}
-	if problem := bounded(data); problem != "" {
+	if problem := b.bounded(data); problem != "" {
 		return nil, problem
 	}
 	if err := yaml.Unmarshal(data, &read); err != nil {
@@ -44,7 +57,7 @@ func Read(data []byte) (read map[string]any, problem string) {
 }
 
 // bounded checks a document before it is expanded.
-func bounded(data []byte) string {
+func (b *Budget) bounded(data []byte) string {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
 	var node yamlv3.Node
 	switch err := decoder.Decode(&node); {
@@ -56,8 +69,10 @@ func bounded(data []byte) string {
 	if err := decoder.Decode(new(yamlv3.Node)); !errors.Is(err, io.EOF) {
 		return "it has more than one document"
 	}
-	left := budget{values: mostValues, bytes: mostBytes}
-	if problem := left.count(&node, 0); problem != "" {
+	if problem := b.count(&node, 0); problem != "" {
+		if b.documents > 1 {
+			problem += ", together with the documents before it"
+		}
 		return problem
 	}
 	top := node.Content[0]

@@ -69,6 +69,15 @@ type RegistryV1Options struct {
 	// they are omitted with a warning: mostly they are samples.
 	// +optional
 	IncludeCustomResources bool `json:"includeCustomResources,omitempty"`
+
+	// DuplicateKeys says what happens to a mapping of a manifest that has a key twice with
+	// different values. Refuse, the default, refuses the bundle; with Last the last value
+	// counts, as in OLM, with a warning for each. In labels and annotations the last value
+	// always counts.
+	// +optional
+	// +kubebuilder:default=Refuse
+	// +kubebuilder:validation:Enum=Refuse;Last
+	DuplicateKeys string `json:"duplicateKeys,omitempty"`
 }
 
 // Enforcement says what happens when a rule is violated.

@@ -67,19 +67,33 @@ var needless = map[string]struct {
 	"properties": {reason: "as OLM reads them", files: tree("metadata/annotations.yaml", annotations, "manifests/csv.yaml", csv, "metadata/properties.yaml", "properties:\n- type: a\n  value: 1\n  value: 1\n"),
 		warnings: []string{`metadata/properties.yaml: line 4: the key "value" appears twice`}},
 	"dependencies": {reason: "what is not enforced is not judged", files: dependent("dependencies: none\n"), adjust: optional,
-		warnings: []string{"metadata/dependencies.yaml: this is not a list of dependencies, each with type and value; it is ignored, since requirements are not enforced"}},
+		warnings: []string{"metadata/dependencies.yaml: this is not a list of dependencies, each with type and value; it is ignored, as by OLM v1"}},
 	"dependencies 2": {reason: "no YAML at all", files: dependent("{"), adjust: optional, warnings: []string{"metadata/dependencies.yaml: this is not a list"}},
 	"dependencies 3": {reason: "a part that makes no sense", files: dependent("dependencies: [{type: olm.package, value: {packageName: a, version: newest}}]\n"), adjust: optional, warnings: []string{"no range of versions"}},
 	"dependencies 4": {reason: "keys that contradict", files: dependent("dependencies:\n- type: olm.package\n  value: {packageName: a}\n  value: {packageName: b}\n"), adjust: optional, warnings: []string{"metadata/dependencies.yaml: line 4: "}},
 	"dependencies 5": {reason: "longer than any", files: dependent(strings.Repeat("#", 300<<10)), adjust: optional, warnings: []string{"metadata/dependencies.yaml: the file is larger"}},
 	"equal in dependencies": {reason: "also while they are enforced", files: dependent("dependencies:\n- type: olm.package\n  value: {packageName: a, version: '>1.0.0'}\n  value: {packageName: a, version: '>1.0.0'}\n"),
 		warnings: []string{`metadata/dependencies.yaml: line 4: the key "value" appears twice`}},
-	"enforced":     {reason: "OLM's catalogs refuse them too", files: dependent("dependencies: none\n"), refused: "correct the file, or set registryV1.requirements to Warn or None"},
+	"enforced":   {reason: "OLM v1 ignores the file", files: dependent("dependencies: none\n"), warnings: []string{"metadata/dependencies.yaml: this is not a list of dependencies"}},
+	"enforced 2": {reason: "the list alone", files: dependent("- {type: olm.package, value: {packageName: a}}\n"), warnings: []string{"metadata/dependencies.yaml: this is not a list of dependencies"}},
+	"enforced 3": {reason: "OLM's catalogs refuse them too", files: dependent("dependencies: [{type: olm.package, value: {packageName: a, version: newest}}]\n"), refused: "is no range of versions of package"},
+	"labels": {reason: "others read them, and one of them wins everywhere", files: hostileBundle(csv, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  labels: {a: b, a: c}\n  annotations:\n    x: a\n    x: b\n"),
+		warnings: []string{`manifests/other.yaml: line 5: the key "a" appears twice in one mapping, with different values; the first is in line 5; the last one counts`, `line 8: the key "x"`}},
+	"labels JSON": {reason: "in JSON too", files: tree("metadata/annotations.yaml", annotations, "manifests/csv.yaml", csv, "manifests/c.json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","labels":{"a":"b","a":"c"}}}`),
+		warnings: []string{`manifests/c.json: line 1: the key "a" appears twice in one mapping, with different values`}},
+	"labels of another": {reason: "a field that is called so", files: hostileBundle(csv, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {labels: a, labels: b}\n"), refused: `the key "labels" appears twice in one mapping, with different values`},
+	"in metadata":       {reason: "which name is meant", files: hostileBundle(csv, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, name: d}\n"), refused: `keep one of them, or set registryV1.duplicateKeys to Last, which takes the last one as OLM does`},
+	"last keys": {reason: "as OLM reads them", files: hostileBundle(csv+"  description: a\n  description: b\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, name: d}\n"), adjust: lastKeys,
+		warnings: []string{`line 7: the key "description" appears twice in one mapping, with different values; the first is in line 6; the last one counts`, `the key "name" appears twice`}},
+	"last keys JSON": {reason: "in JSON too", files: tree("metadata/annotations.yaml", annotations, "manifests/csv.yaml", csv, "manifests/c.json", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"b","a":"c"}}`), adjust: lastKeys,
+		warnings: []string{`manifests/c.json: line 1: the key "a" appears twice in one mapping, with different values`}},
 	"contradicted": {reason: "which one is meant", files: dependent("dependencies:\n- type: olm.package\n  value: {packageName: a}\n  value: {packageName: b}\n"), refused: "with different values; the first is in line 3"},
 	"media type":   {reason: "OLM does not look at it", files: tree("metadata/annotations.yaml", mediaType("plain"), "manifests/csv.yaml", csv)},
 }
 
 func optional(o *registryv1.Options) { o.RequirementsOptional = true }
+
+func lastKeys(o *registryv1.Options) { o.LastKeys = true }
 
 func dependent(dependencies string) fstest.MapFS {
 	return tree("metadata/annotations.yaml", annotations, "manifests/csv.yaml", csv, "metadata/dependencies.yaml", dependencies)

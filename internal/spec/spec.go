@@ -86,6 +86,7 @@ func RegistryV1(given *v1alpha1.RegistryV1Options) registryv1.Options {
 		APIClusterRoles:        given.APIClusterRoles,
 		PodAnnotations:         cmp.Or(registryv1.PodAnnotations(given.PodAnnotations), registryv1.AllAnnotations),
 		IncludeCustomResources: given.IncludeCustomResources,
+		LastKeys:               given.DuplicateKeys == "Last",
 		RequirementsOptional:   given.Requirements == v1alpha1.Warn || given.Requirements == v1alpha1.EnforcementNone,
 	}
 }

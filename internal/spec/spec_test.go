@@ -67,7 +67,7 @@ func TestConversion(t *testing.T) {
 func TestEveryOptionIsMapped(t *testing.T) {
 	given := v1alpha1.RegistryV1Options{
 		WatchNamespaces: []string{"a"}, CertificateProvider: "cert-manager", DeploymentConfig: &apiextensionsv1.JSON{Raw: []byte(`{}`)},
-		OperatorConditions: true, APIClusterRoles: true, PodAnnotations: "Required", IncludeCustomResources: true, Requirements: "Warn",
+		OperatorConditions: true, APIClusterRoles: true, PodAnnotations: "Required", IncludeCustomResources: true, Requirements: "Warn", DuplicateKeys: "Last",
 	}
 	options := reflect.ValueOf(spec.RegistryV1(&given))
 	for i := range options.NumField() {

@@ -83,7 +83,7 @@ func describe(what string, files fs.FS, o convert.Options, result convert.Result
 	}
 	// It was entered before, so it cannot fail now.
 	if root, _, err := convert.Enter(files, o); err == nil && result.Format == convert.RegistryV1 {
-		bundle, _ := olmbundle.Parse(root, o.Limits)
+		bundle, _ := olmbundle.Parse(root, o.Limits, o.RegistryV1.LastKeys)
 		d.addCSV(&bundle.CSV)
 		for _, image := range bundle.CSV.Spec.RelatedImages {
 			used.add(image.Image, strings.TrimSpace("related image "+image.Name))

@@ -133,6 +133,7 @@ var Words = []struct {
 	{"certificateProvider", []string{"self-signed", "cert-manager", "service-ca"}},
 	{"requirements", []string{"Enforce", "Warn", "None"}},
 	{"podAnnotations", []string{"All", "Required"}},
+	{"duplicateKeys", []string{"Refuse", "Last"}},
 }
 
 // field returns the value of a key of a mapping, or nil.

@@ -20,6 +20,7 @@ type builder struct {
 	aliasBudget *int // of the whole bundle
 	values      *budget
 	repeats     *repeats
+	within      within
 	aliases     int   // how many aliases are being expanded around the present node
 	most        int64 // no object that was built is larger as JSON
 }
@@ -78,6 +79,9 @@ func (b *builder) sequence(n *yaml.Node, depth int) (any, error) {
 	if err := knownTag(n, "!!seq"); err != nil {
 		return nil, err
 	}
+	around := b.within
+	defer func() { b.within = around }()
+	b.within = within{}
 	out := make([]any, len(n.Content))
 	for i, item := range n.Content {
 		value, err := b.value(item, depth)
@@ -118,7 +122,10 @@ func (b *builder) entry(out map[string]any, n *yaml.Node, i, depth int) error {
 	if err != nil {
 		return err
 	}
+	around := b.within
+	b.within = within{outer: around.inner, inner: key}
 	value, err := b.value(n.Content[i+1], depth)
+	b.within = around
 	if err != nil {
 		return err
 	}
@@ -127,7 +134,7 @@ func (b *builder) entry(out map[string]any, n *yaml.Node, i, depth int) error {
 	if out[key] = value; !double {
 		return nil
 	}
-	return b.repeats.add(key, same(before, value), func() (line, first int) { return n.Content[i].Line, b.lineOf(n, key) })
+	return b.repeats.add(key, same(before, value), b.within, func() (line, first int) { return n.Content[i].Line, b.lineOf(n, key) })
 }
 
 // lineOf is the line of the first key of that name in a mapping.

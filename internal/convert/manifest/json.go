@@ -27,6 +27,7 @@ type jsonBuilder struct {
 	maxDepth int
 	values   *budget
 	repeats  *repeats
+	within   within
 	keys     []keyAt // of the objects that are being read
 }
 
@@ -80,7 +81,10 @@ func (b *jsonBuilder) object(depth int) (any, error) {
 		text, _ := token.(string) // the decoder accepts nothing else as a key
 		key := b.names.get(text)
 		at := keyAt{key, b.decoder.InputOffset()}
+		around := b.within
+		b.within = within{outer: around.inner, inner: key}
 		value, err := b.element(depth)
+		b.within = around
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +93,7 @@ func (b *jsonBuilder) object(depth int) (any, error) {
 			b.keys = append(b.keys, at)
 			continue
 		}
-		if err := b.repeats.add(key, same(before, value), func() (line, first int) { return b.line(at.offset), b.lineOf(key, outer) }); err != nil {
+		if err := b.repeats.add(key, same(before, value), b.within, func() (line, first int) { return b.line(at.offset), b.lineOf(key, outer) }); err != nil {
 			return nil, err
 		}
 	}
@@ -103,6 +107,9 @@ func (b *jsonBuilder) lineOf(key string, outer int) int {
 }
 
 func (b *jsonBuilder) array(depth int) (any, error) {
+	around := b.within
+	defer func() { b.within = around }()
+	b.within = within{}
 	out := []any{}
 	for b.decoder.More() {
 		value, err := b.element(depth)

@@ -22,7 +22,7 @@ type Repeat struct {
 	Key      string
 	// Line is that of the second key, First that of the first one; lines of the text that was read.
 	Line, First int
-	// Differ tells that the values differ; only RepeatsIn returns such keys.
+	// Differ tells that the values differ, and the last one counts: of RepeatsIn, and of readers with LastKeys.
 	Differ bool
 }
 
@@ -51,15 +51,17 @@ const mostRepeats = 100
 
 // repeats gathers what the builders of one bundle find.
 type repeats struct {
-	strict  bool // equal values are refused as well
-	lenient bool // different values are gathered as well
+	strict  bool   // equal values are refused as well
+	lenient bool   // different values are gathered as well
+	labels  bool   // the same, in the labels and annotations of metadata
+	option  string // what a refusal proposes beside its remedy
 	found   []Repeat
 	more    int
 }
 
 // add records a repeated key, or returns the fault that it is. place returns the lines, and is called only where they are shown.
-func (r *repeats) add(key string, equal bool, place func() (line, first int)) error {
-	if equal && !r.strict || r.lenient {
+func (r *repeats) add(key string, equal bool, in within, place func() (line, first int)) error {
+	if equal && !r.strict || r.lenient || r.labels && in.labels() {
 		if len(r.found) >= mostRepeats {
 			r.more++
 			return nil
@@ -76,7 +78,7 @@ func (r *repeats) add(key string, equal bool, place func() (line, first int)) er
 	}
 	line, first := place()
 	found := Repeat{Key: key, Line: line, First: first, Differ: !equal}
-	return &fault{rule: RuleSyntax, line: line, remedy: "keep one of them", message: found.what()}
+	return &fault{rule: RuleSyntax, line: line, remedy: "keep one of them" + r.option, message: found.what()}
 }
 
 // located says where the repeats were found that were added last.
@@ -93,17 +95,36 @@ func (r *Reader) Strict() *Reader {
 	return r
 }
 
-// Repeats are the repeated keys with equal values that were found so far, up to a hundred.
+// within is where a mapping is: the key that has it, and the key around that.
+type within struct{ outer, inner string }
+
+// labels tells whether a mapping has labels or annotations.
+func (w within) labels() bool {
+	return w.outer == "metadata" && (w.inner == "labels" || w.inner == "annotations")
+}
+
+// LastKeys has the last one of keys with different values count, with a warning: everywhere if all is set, and otherwise in labels
+// and annotations, which others read. A refusal proposes the option.
+func (r *Reader) LastKeys(all bool, option string) *Reader {
+	r.repeats.labels, r.repeats.lenient, r.repeats.option = true, all, option
+	return r
+}
+
+// Repeats are the repeated keys that were found so far and not refused, up to a hundred.
 func (r *Reader) Repeats() []Repeat { return r.repeats.found }
 
 // Warnings are Repeats in words.
 func (r *Reader) Warnings() []string {
 	var said []string
 	for _, repeat := range r.repeats.found {
-		said = append(said, repeat.String())
+		text := repeat.String()
+		if repeat.Differ {
+			text += "; the last one counts"
+		}
+		said = append(said, text)
 	}
 	if r.repeats.more > 0 {
-		said = append(said, fmt.Sprintf("%d more keys appear twice in one mapping, with equal values", r.repeats.more))
+		said = append(said, fmt.Sprintf("%d more keys appear twice in one mapping", r.repeats.more))
 	}
 	return said
 }

@@ -34,7 +34,7 @@ type Rendered struct {
 // Convert reads, validates and renders a bundle. Its error is a *manifest.Error with all problems that could be found: of
 // a bundle that cannot be read in full that part is validated which can, and one that is not valid is not rendered.
 func Convert(files fs.FS, o Options, limits manifest.Limits) (Rendered, error) {
-	b, problems := bundle.Parse(files, limits)
+	b, problems := bundle.Parse(files, limits, o.LastKeys)
 	if o.RequirementsOptional {
 		problems = warnRequirements(b, problems)
 	}

@@ -46,6 +46,8 @@ type Options struct {
 	PodAnnotations PodAnnotations
 	// IncludeCustomResources keeps custom resources that share their kind's name with an allowed kind.
 	IncludeCustomResources bool
+	// LastKeys has the last one of keys with different values in one mapping count, with a warning; otherwise they are refused.
+	LastKeys bool
 	// RequirementsOptional: requirements are not enforced, so that what cannot be read of them is only warned of.
 	RequirementsOptional bool
 }

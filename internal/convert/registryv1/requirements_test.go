@@ -74,7 +74,7 @@ func TestP13Requirements(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			bundle, problems := bundle.Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{})
+			bundle, problems := bundle.Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{}, false)
 			if len(problems) > 0 {
 				t.Fatalf("%s: %v", tt.reason, problems)
 			}
@@ -113,8 +113,6 @@ func TestM21Requirements(t *testing.T) {
 		change change
 		want   string
 	}{
-		"no list":          {change{"metadata/dependencies.yaml", "", "dependencies: 7"}, "not a list of dependencies"},
-		"no YAML":          {change{"metadata/dependencies.yaml", "", "{"}, "not a list of dependencies"},
 		"value of a kind":  {inDependencies("- {type: olm.gvk, value: Etcd}"), "value of olm.gvk"},
 		"no value":         {inDependencies("- {type: olm.package}"), "value of olm.package"},
 		"kind incomplete":  {inDependencies("- {type: olm.gvk, value: {group: a}}"), "lacks its version or kind"},
@@ -130,7 +128,7 @@ func TestM21Requirements(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, problems := bundle.Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{})
+			_, problems := bundle.Parse(bundleWith(t, "gadget", tt.change), manifest.Limits{}, false)
 			if len(problems) != 1 || !strings.Contains(problems[0].Message, tt.want) || problems[0].File != tt.change.file || problems[0].Remedy == "" || len(problems[0].Message) > 500 {
 				t.Errorf("problems %+v, want %q", problems, tt.want)
 			}

@@ -105,7 +105,7 @@ func TestO4JoinService(t *testing.T) {
 			"{selector: {app: gadget-manager}, ports: [{name: '443', port: 80}, {name: port-443, port: 443, targetPort: 9443}, {name: '444', port: 444, targetPort: webhook}]}", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bundle, problems := bundle.Parse(bundleWith(t, "gadget", change{"manifests/extras.yaml", "gadget-manager-service", "elsewhere"}, change{"manifests/zz.yaml", "", service + c.spec}), manifest.Limits{})
+			bundle, problems := bundle.Parse(bundleWith(t, "gadget", change{"manifests/extras.yaml", "gadget-manager-service", "elsewhere"}, change{"manifests/zz.yaml", "", service + c.spec}), manifest.Limits{}, false)
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}

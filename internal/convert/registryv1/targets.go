@@ -60,7 +60,11 @@ func defaultTargets(b *bundle.Bundle, o Options, m bundle.Modes) ([]string, []ma
 	case m.Own && !m.Single:
 		return []string{o.InstallNamespace}, nil
 	}
-	return nil, []manifest.Problem{b.Problem("N2", "name it in watchNamespaces",
+	remedy := "name it in watchNamespaces"
+	if m.Own {
+		remedy = fmt.Sprintf("to watch the namespace it is installed in, which it supports, set spec.registryV1.watchNamespaces: [%s]; or name another one there", o.InstallNamespace)
+	}
+	return nil, []manifest.Problem{b.Problem("N2", remedy,
 		"the operator cannot watch all namespaces, so what it watches must be chosen (supported install modes: %s)", m)}
 }
 

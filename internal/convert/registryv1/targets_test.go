@@ -74,6 +74,12 @@ func TestN2TargetNamespaces(t *testing.T) {
 					got = "*"
 				}
 			}
+			for _, p := range problems {
+				proposed := strings.Contains(p.Remedy, "spec.registryV1.watchNamespaces: [own]")
+				if chooses := strings.Contains(c.modes, "Own") && c.watch == "" && !strings.Contains(c.modes, "All"); proposed != chooses {
+					t.Errorf("proposes the install namespace: %v, in %s", proposed, p)
+				}
+			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("problems %v (-want +got):\n%s", problems, diff)
 			}

@@ -27,9 +27,10 @@ const (
 	crdKind           = "CustomResourceDefinition"
 )
 
-// Parse reads a bundle tree (rules P). The bundle is complete only without problems.
-func Parse(files fs.FS, limits manifest.Limits) (*Bundle, []manifest.Problem) {
-	reader := manifest.NewReader(files, limits)
+// Parse reads a bundle tree (rules P). The bundle is complete only without problems. With lastKeys the last one of keys with
+// different values counts (P7).
+func Parse(files fs.FS, limits manifest.Limits, lastKeys bool) (*Bundle, []manifest.Problem) {
+	reader := manifest.NewReader(files, limits).LastKeys(lastKeys, ", or set registryV1.duplicateKeys to Last, which takes the last one as OLM does")
 	bundle := &Bundle{}
 	problems := bundle.readPackage(reader)
 	names, more := bundle.listManifests(files)

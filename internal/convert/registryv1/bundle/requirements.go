@@ -144,7 +144,7 @@ func (r *requiring) dependencies(files fs.FS, reader *manifest.Reader) []propert
 		Dependencies []property `json:"dependencies"`
 	}
 	if err := yaml.Unmarshal(data, &content); err != nil {
-		r.refuse("this is not a list of dependencies, each with type and value", remedyRequirements("correct the file"))
+		r.bundle.Warn("%s: this is not a list of dependencies, each with type and value; it is ignored, as by OLM v1", r.file)
 		return nil
 	}
 	return content.Dependencies

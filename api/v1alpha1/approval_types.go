@@ -96,6 +96,11 @@ type ExecutedPlan struct {
 	// +optional
 	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
 
+	// KubeConfigReach are keyed hashes of the server, the certificate authorities and the user
+	// of that kubeconfig.
+	// +optional
+	KubeConfigReach string `json:"kubeConfigReach,omitempty"`
+
 	// DeletionPolicy that holds when this object is deleted.
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

@@ -20,6 +20,7 @@ type Terms struct {
 	Account          string
 	RemoteAccount    string
 	KubeConfig       string
+	KubeConfigReach  string // keyed hashes of the server, its authorities and the user
 	Target           string
 	CreateNamespace  bool
 	Pruning          pruning.Policy

@@ -32,6 +32,9 @@ func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*t
 // approved. A proposed other ServiceAccount is not used.
 func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Client, error) {
 	record := r.Approvals().Proven(s.Object)
+	if replaced := approval.LeadsElsewhere(record, &s.Object.Spec, s.resolved.Reach(&s.Subject)); len(replaced) > 0 {
+		return nil, fmt.Errorf("%s; drift of the applied revision is corrected again when that is approved, or the former kubeconfig is back", replaced[0])
+	}
 	if record == nil || len(approval.Elsewhere(record, &s.Object.Spec)) == 0 {
 		return s.resolved.Access.Client, nil
 	}
@@ -42,6 +45,9 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	approved, err := r.resolve.Accounts.Find(ctx, as)
 	if err != nil {
 		return nil, err
+	}
+	if approval.Reach(approved.Reach, s.HashKey) != record.KubeConfigReach {
+		return nil, fmt.Errorf("the kubeconfig for which the executed plan was approved was replaced: drift of the applied revision is corrected again when the plan is approved")
 	}
 	target, err := r.resolve.Accounts.Identify(ctx, approved)
 	if err == nil && target != s.listed.Current().Target() {

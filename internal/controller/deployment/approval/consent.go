@@ -47,6 +47,8 @@ type Question struct {
 	Listed    inventory.Inventory
 	// Grounds digests what the plan is made of; empty if unknown.
 	Grounds func() string
+	// Reach is where the kubeconfig leads, as of Reach; "" on this cluster.
+	Reach string
 	// Rejected: remediation goes back from the revision of the source.
 	Rejected bool
 	Now      time.Time
@@ -68,6 +70,8 @@ type Consent struct {
 	destroys []inventory.ID
 	// approved allows the plan, and denied forbids it; nil without such a decision.
 	approved, Denied *v1alpha1.BundleApproval
+	// reach is where the kubeconfig leads.
+	reach string
 	// demand is the approval that the spec and the namespace require.
 	demand demand
 	// Asks lists the reasons why the plan needs an approval; empty if it needs none.
@@ -81,9 +85,9 @@ type Consent struct {
 // Consider computes the digest of a plan and looks up the decisions about it. Where a
 // plan with a held prune is approved, the plan is made again without the limit.
 func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input, made *plan.Plan) (*Consent, error) {
-	c := &Consent{Substance: q.Substance, destroys: made.Destroys(q.Listed)}
+	c := &Consent{Substance: q.Substance, reach: q.Reach, destroys: made.Destroys(q.Listed)}
 	var err error
-	if c.terms, err = termsOf(q.Object, q.Listed.Target).Digest(); err != nil {
+	if c.terms, err = termsOf(q.Object, q.Listed.Target, q.Reach).Digest(); err != nil {
 		return nil, err
 	}
 	c.key = digest.Key(c.Material, c.terms)

@@ -20,7 +20,7 @@ import (
 // other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes of CRDs,
 // objects that are adopted or recreated, and what package escalation does not know to be harmless.
 func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
-	found := reaches(c.record, &p.Object.Spec)
+	found := slices.Concat(reaches(c.record, &p.Object.Spec), LeadsElsewhere(c.record, &p.Object.Spec, c.reach))
 	var recreated, adopted []inventory.ID
 	for action := range p.Plan.Actions() {
 		switch action.Verb {

@@ -18,10 +18,10 @@ import (
 type Substance struct{ Content, Material, terms, key string }
 
 // termsOf are the settings of the spec, on the target cluster.
-func termsOf(d *v1alpha1.BundleDeployment, target string) plan.Terms {
+func termsOf(d *v1alpha1.BundleDeployment, target, reach string) plan.Terms {
 	of := &d.Spec
 	terms := plan.Terms{
-		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig),
+		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig), KubeConfigReach: reach,
 		Target: target, InstallNamespace: effective.InstallNamespace(d), CreateNamespace: of.CreateNamespace,
 		Pruning: spec.Pruning(of), Protection: ownership.Protection(effective.CollisionProtection(of)),
 		Recreate:      of.Recreate == v1alpha1.RecreateOnImmutableChange,

@@ -20,7 +20,7 @@ func (st *Stage) consider(ctx context.Context, in *Input, observed plan.Input, m
 		return nil
 	}
 	in.Decided.Consent, err = st.Approvals.Consider(ctx, approval.Question{
-		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory(), Grounds: in.grounds,
+		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory(), Grounds: in.grounds, Reach: in.Resolved.Reach(in.Subject),
 		Rejected: in.Resolved.Rejected != nil, Now: in.Now,
 	}, observed, made)
 	return err
@@ -53,7 +53,7 @@ func (in *Input) furtherEscalations() []string {
 }
 
 // grounds is the digest of what users of the namespace control of a plan: the spec without its intervals,
-// the spec of the source, and the contents of the inputs.
+// the spec of the source, the contents of the inputs, and where the kubeconfig leads.
 func (in *Input) grounds() string {
 	if in.Resolved.Source == nil || in.Resolved.Source.Grounds == "" {
 		return ""
@@ -61,5 +61,5 @@ func (in *Input) grounds() string {
 	spec := in.Object.Spec.DeepCopy()
 	spec.Suspend, spec.Source = false, nil
 	spec.Interval, spec.RetryInterval = v1alpha1.Duration{}, v1alpha1.Duration{}
-	return stage.DigestOfAll("satchel.dev/grounds/v1", spec, in.Resolved.Source.Grounds, in.Resolved.Inputs.Digest)
+	return stage.DigestOfAll("satchel.dev/grounds/v1", spec, in.Resolved.Source.Grounds, in.Resolved.Inputs.Digest, in.Resolved.Reach(in.Subject))
 }

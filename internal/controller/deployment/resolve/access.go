@@ -83,24 +83,28 @@ func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment)
 	if d.Spec.KubeConfig == nil {
 		return a, nil
 	}
-	remote, named, err := r.remoteClient(ctx, local, d)
+	parsed, named, err := r.remoteCluster(ctx, local, d)
 	if err != nil {
 		return a, err
 	}
-	a.Client, a.Remote = remote, named
+	remote, err := r.Remotes.Client(parsed, d.Namespace, d.Spec.RemoteServiceAccountName)
+	if err != nil {
+		return a, fmt.Errorf("%s: %w", named, err)
+	}
+	a.Client, a.Remote, a.Reach = remote.For(d.Name), named, parsed.Reach()
 	return a, nil
 }
 
-// remoteClient gets the client for the cluster of spec.kubeConfig. The Secret is read on
+// remoteCluster reads spec.kubeConfig. The Secret is read on
 // this cluster each time, impersonating the deployment's ServiceAccount: a changed
 // kubeconfig makes another client.
-func (r Accounts) remoteClient(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment) (remote *tenant.Client, named string, err error) {
+func (r Accounts) remoteCluster(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment) (parsed *tenant.Kubeconfig, named string, err error) {
 	named = holderName(d)
 	data, err := kubeconfig(ctx, local, d, named)
 	if err != nil {
 		return nil, "", err
 	}
-	parsed, err := tenant.ParseKubeconfig(data)
+	parsed, err = tenant.ParseKubeconfig(data)
 	var refused *tenant.KubeconfigError
 	if errors.As(err, &refused) {
 		return nil, "", failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf("%s: %w", named, err)}
@@ -108,11 +112,7 @@ func (r Accounts) remoteClient(ctx context.Context, local *tenant.Client, d *v1a
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", named, err)
 	}
-	remote, err = r.Remotes.Client(parsed, d.Namespace, d.Spec.RemoteServiceAccountName)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", named, err)
-	}
-	return remote.For(d.Name), named, nil
+	return parsed, named, nil
 }
 
 // holderName names what leads to the other cluster, as messages do.

@@ -75,4 +75,5 @@ type Attempt struct {
 	Digest     string // of the artifact
 	Requested  string // request to reconcile
 	Inputs     string // digest of the Secrets and ConfigMaps that the conversion needs
+	Reach      string // where the kubeconfig leads, as keyed hashes
 }

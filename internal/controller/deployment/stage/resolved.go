@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -49,6 +50,8 @@ type Access struct {
 	Client *tenant.Client
 	Local  *tenant.Client // impersonates the ServiceAccount on this cluster, also if Client is for another one
 	Remote string         // the Secret with the kubeconfig of Client, as shown in messages; empty on this cluster
+	// Reach is where the kubeconfig of Client leads; zero on this cluster.
+	Reach tenant.Reach
 	// Gone: the ServiceAccount on this cluster does not exist any more. Only a removal has such clients.
 	Gone bool
 }
@@ -106,12 +109,15 @@ func (r *Resolved) Revision() string {
 
 // Attempt identifies the input of this reconcile.
 func (r *Resolved) Attempt(of *Subject) Attempt {
-	a := Attempt{Generation: of.Object.Generation, Requested: pipeline.Requested(of.Object), Inputs: r.Inputs.Digest}
+	a := Attempt{Generation: of.Object.Generation, Requested: pipeline.Requested(of.Object), Inputs: r.Inputs.Digest, Reach: r.Reach(of)}
 	if r.Artifact != nil {
 		a.Revision, a.Digest = r.Artifact.Revision, r.Artifact.Digest
 	}
 	return a
 }
+
+// Reach is where the kubeconfig leads, as keyed hashes: see approval.Reach.
+func (r *Resolved) Reach(of *Subject) string { return approval.Reach(r.Access.Reach, of.HashKey) }
 
 // ChangedInputs tells that the inputs changed since the plan in the status.
 func (r *Resolved) ChangedInputs(of *Subject) bool {

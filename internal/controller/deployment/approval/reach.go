@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approval
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/controller/keyring"
+)
+
+// reachParts say what the hashes of Reach are of.
+var reachParts = []string{"the server", "the certificate authorities", "the user"}
+
+// Reach is where a kubeconfig leads as keyed hashes, one for each of reachParts: readers of the status cannot test guesses of a credential
+// against them. "" for this cluster.
+func Reach(of tenant.Reach, hashKey []byte) string {
+	if of == (tenant.Reach{}) {
+		return ""
+	}
+	var hashes []string
+	for i, value := range []string{of.Server, of.Authorities, of.User} {
+		hashes = append(hashes, hex.EncodeToString(keyring.Derive(hashKey, "satchel.dev/kubeconfig/v1", reachParts[i], value)[:16]))
+	}
+	return strings.Join(hashes, ".")
+}
+
+// LeadsElsewhere says what differs between the kubeconfig of an executed plan and the current one; nil if nothing does, or the
+// spec has another reference, which counts by itself.
+func LeadsElsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec, reach string) []string {
+	if was == nil || was.KubeConfigReach == reach || kubeConfigText(was.KubeConfig) != kubeConfigText(spec.KubeConfig) {
+		return nil
+	}
+	before, now := strings.Split(was.KubeConfigReach, "."), strings.Split(reach, ".")
+	var parts []string
+	for i, part := range reachParts {
+		if len(before) != len(reachParts) || len(now) != len(reachParts) || before[i] != now[i] {
+			parts = append(parts, part)
+		}
+	}
+	return []string{fmt.Sprintf("the kubeconfig of spec.kubeConfig (%s) was replaced: it differs in %s", kubeConfigText(spec.KubeConfig), strings.Join(parts, ", "))}
+}

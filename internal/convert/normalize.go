@@ -13,6 +13,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/convert/listmap"
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/convert/reserved"
 )
 
 // serverFields of metadata are filled in by a server; ownerReferences name UIDs of the cluster they were exported from.
@@ -88,6 +89,9 @@ func (n *normalizer) object(m manifest.Manifest, metadata map[string]any) []Prob
 	delete(object, "status")
 	for _, path := range templates {
 		trimTemplate(object, path)
+	}
+	for _, warning := range reserved.Drop(m.Object) {
+		n.warnings = append(n.warnings, m.Problem("", warning, "").String())
 	}
 	problems := append(texts(m, metadata, "labels"), texts(m, metadata, "annotations")...)
 	if problem := n.limits.TooLarge(m); problem != nil { // overlays and converters add to what was read

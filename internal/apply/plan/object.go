@@ -77,6 +77,9 @@ func (c Completion) Complete(object *unstructured.Unstructured, kind Kind) (Obje
 	if err != nil {
 		return Object{}, err
 	}
+	if len(desired.GetFinalizers()) > 0 {
+		given = append(given, ignore.Pointer{"metadata", "finalizers"}) // a controller removes its own when its work is done
+	}
 	bare, some := ignore.Without(desired, given)
 	if !some {
 		given = nil

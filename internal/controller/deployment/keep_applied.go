@@ -44,6 +44,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		resolved: stage.Resolved{Due: true, Unapproved: approval.AwaitsApproval(err)},
 		rendered: stage.Rendered{Desired: r.stillOurs(s, last.Objects), Wanted: last.Certificates},
 	}
+	kept.resolved.BesideAttempt = err == nil
 	kept.Keeping, kept.Snapshot = true, snapshot.NewReader(r.Snapshots, string(s.Object.UID))
 	s.kept = kept
 	if kept.resolved.Access.Client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
@@ -66,12 +67,19 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 // objects are.
 func (s *state) leavesApplied(err error) bool {
 	switch {
-	case pipeline.IsStale(err) || !declared(err).keepsApplied:
+	case err == nil && !s.waitsBesideDrift(), err != nil && (pipeline.IsStale(err) || !declared(err).keepsApplied):
 		return false // decided on a stale copy, or failed where the last revision is touched already
 	case s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil:
 		return false
 	}
 	return !errors.Is(err, render.ErrPending) || !s.applying() // which goes on in a moment, and would find undone what it did
+}
+
+// waitsBesideDrift tells that an attempt at a newer revision waits, while watches have reported changes of objects, or cannot.
+func (s *state) waitsBesideDrift() bool {
+	found := s.resolved.Found
+	changed := !found.Watched || len(found.Drifted)+len(found.Changed) > 0
+	return changed && s.delivered.Waits() && s.Object.Status.LastAppliedRevision != s.resolved.Revision()
 }
 
 // applying tells whether an apply was begun and is not known to be complete: it was interrupted, or

@@ -33,6 +33,9 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	}
 	observed.Facts.Offers = st.offers(ctx, in, observed)
 	made := plan.Make(observed)
+	if in.Resolved.BesideAttempt {
+		made.LeaveOut(func(object plan.Object) bool { return in.writtenByAttempt(object) })
+	}
 	if err := st.consider(ctx, in, observed, &made); err != nil {
 		return pipeline.Stop, err
 	}
@@ -60,6 +63,12 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	}
 	in.Decided.Warnings = append(in.Decided.Warnings, lacking.Warnings...)
 	return pipeline.Stop, refused(violation.SortViolations(append(made.Violations, lacking.Violations...)))
+}
+
+// writtenByAttempt tells whether an object has other content than that of the applied revision, and is known to have it.
+func (in *Input) writtenByAttempt(object plan.Object) bool {
+	entry, listed := in.Listed.Inventory().Get(object.ID)
+	return listed && entry.Confirmed() && !entry.Begun && entry.Rendered != object.Rendered
 }
 
 // observing collects the input of the plan. Drift correction of the applied revision

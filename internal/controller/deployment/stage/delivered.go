@@ -80,6 +80,9 @@ type HookWait struct {
 	UID string
 }
 
+// Waits tells that the apply waits: for a hook, a CRD, the health of a phase or a migration.
+func (d *Delivered) Waits() bool { return d.WaitsFor != "" && d.Cut == Uncut && !d.Complete }
+
 // Cut tells whether a turn used up its budget, and with which progress.
 type Cut int
 

@@ -38,7 +38,9 @@ type Resolved struct {
 	Inputs      Inputs // Secrets and ConfigMaps for the conversion
 	// Unapproved: the spec waits for an approval, so only the approved settings apply.
 	Unapproved bool
-	Found      drift.Findings // what watches reported
+	// BesideAttempt: an attempt at a newer revision waits, and what it has written stays.
+	BesideAttempt bool
+	Found         drift.Findings // what watches reported
 	// Due: the objects have to be compared with the cluster, not only their health. Routine: for no other reason than the
 	// interval or a request, and with the input of the last complete reconcile.
 	Due     bool

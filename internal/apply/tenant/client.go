@@ -53,7 +53,7 @@ func (c *Client) For(deployment string) *Client {
 func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *discovery.Cache, o Options) (*Client, error) {
 	requests := &atomic.Int64{}
 	counted := *transport
-	counted.Transport = countingTransport{next: transport.Transport, requests: requests}
+	counted.Transport = repeatingTransport{next: countingTransport{next: transport.Transport, requests: requests}, budget: repeats}
 	rawConfig := dynamic.ConfigFor(config)
 	rawConfig.GroupVersion = &schema.GroupVersion{}
 	raw, err := rest.UnversionedRESTClientForConfigAndClient(rawConfig, &counted)

@@ -31,6 +31,8 @@ const (
 	LimitExceeded Reason = "LimitExceeded"
 	// InvalidContent means that the bytes are not what they should be: no archive, damaged, unsafe.
 	InvalidContent Reason = "InvalidContent"
+	// WrittenByAnotherVersion means that a stored file has a format of another version of Satchel.
+	WrittenByAnotherVersion Reason = "WrittenByAnotherVersion"
 	// DigestMismatch means that the bytes are not the ones that were asked for.
 	DigestMismatch Reason = "DigestMismatch"
 	// Moved means that the reference no longer points at what was resolved, and the server no longer serves that:

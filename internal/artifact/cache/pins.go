@@ -20,6 +20,9 @@ import (
 // a folder of that name.
 const pinsFolder = ".pins"
 
+// pinsFormat is that of such a file.
+var pinsFormat = volume.Format{Kind: "pins", Version: 1}
+
 // Pinning lists the keys that pin something.
 func (c *Cache) Pinning() []string {
 	c.mu.Lock()
@@ -75,7 +78,7 @@ func (c *Cache) writePins(key string, archives []string) error {
 	if err := volume.MakeFolders(c.files, root, pinsFolder); err != nil {
 		return err
 	}
-	return volume.WriteDurably(c.files, root, name, []byte(strings.Join(archives, "\n")+"\n"))
+	return volume.WriteDurably(c.files, root, name, pinsFormat.Prepend([]byte(strings.Join(archives, "\n")+"\n")))
 }
 
 // loadPins reads what all keys pin. A file without a sound line stays known, so that KeepOnly finds it.
@@ -112,6 +115,9 @@ func readPins(root *os.Root, name string) ([]string, error) {
 	content, err := io.ReadAll(opened)
 	if err != nil {
 		return nil, volume.WrapError("reading what is pinned", err)
+	}
+	if content, err = pinsFormat.Cut(content); err != nil {
+		return nil, nil //nolint:nilerr // the next reconcile of the deployment pins again
 	}
 	var archives []string
 	for line := range strings.Lines(string(content)) {

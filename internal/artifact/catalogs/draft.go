@@ -196,5 +196,5 @@ func (s *Store) write(catalog types.NamespacedName, record Record) error {
 	if err := volume.MakeFolders(s.options.Files, s.root, path.Join(recordsFolder, catalog.Namespace)); err != nil {
 		return err
 	}
-	return volume.WriteDurably(s.options.Files, s.root, recordFile(catalog), content)
+	return volume.WriteDurably(s.options.Files, s.root, recordFile(catalog), recordFormat.Prepend(content))
 }

@@ -22,12 +22,13 @@ import (
 
 const (
 	suffix = ".snapshot"
-	// magic begins every file and names its layout: magic, and two parts, the value and the addition. Each part is its length in eight
-	// bytes, big endian, its SHA-256, and a zstd frame.
-	magic = "satchel snapshot 2\n"
 	// maxBytes bounds one snapshot unpacked. 25,000 objects of the permitted 16 MiB of manifests stay far below.
 	maxBytes = 1 << 30
 )
+
+// format is the layout of every file: after its line come two parts, the value and the addition. Each part is its length in eight
+// bytes, big endian, its SHA-256, and a zstd frame. Package snapshot says what both contain, which is part of the version.
+var format = volume.Format{Kind: "snapshot", Version: 2}
 
 // Snapshots keeps one compressed value a key: the objects that were applied last, so that they can be kept from drifting
 // while a newer revision cannot be loaded. Each value may have an addition, which is replaced by itself. Files are readable by this
@@ -236,7 +237,7 @@ func (s *Snapshots) with(key string, work func(root *os.Root, name string) error
 type file struct{ value, addition []byte }
 
 func (f file) encode() []byte {
-	encoded := []byte(magic)
+	encoded := []byte(format.Line())
 	for _, part := range [][]byte{f.value, f.addition} {
 		sum := sha256.Sum256(part)
 		encoded = binary.BigEndian.AppendUint64(encoded, uint64(len(part)))
@@ -247,10 +248,13 @@ func (f file) encode() []byte {
 
 // parse verifies the checksums of a file, without decompressing it.
 func parse(content []byte) (f file, err error) {
-	rest, known := bytes.CutPrefix(content, []byte(magic))
+	rest, err := format.Cut(content)
+	if err != nil {
+		return file{}, err
+	}
 	for _, part := range []*[]byte{&f.value, &f.addition} {
 		const head = 8 + sha256.Size
-		if !known || len(rest) < head || binary.BigEndian.Uint64(rest) > uint64(len(rest)-head) { //nolint:gosec // the rest is at least as long as the head
+		if len(rest) < head || binary.BigEndian.Uint64(rest) > uint64(len(rest)-head) { //nolint:gosec // the rest is at least as long as the head
 			return file{}, fetch.Errorf(fetch.InvalidContent, "the file is damaged: it is not a whole snapshot")
 		}
 		size := int(binary.BigEndian.Uint64(rest)) //nolint:gosec // it was compared with the size of the file

@@ -29,6 +29,9 @@ type header struct {
 	Parsed string `json:"parsed,omitempty"`
 }
 
+// format is that of a file with an answer: the header in JSON follows, in one line, and the parsed package.
+var format = volume.Format{Kind: "package", Version: 1}
+
 // keyOf is the name of the file with the answer about a package.
 func keyOf(c Catalog, name string) string {
 	sum := sha256.Sum256([]byte(c.Namespace + "/" + c.Name + "/" + name))
@@ -63,8 +66,12 @@ func (r *Reader) list() error {
 
 // split divides a file with an answer into the header and the parsed package.
 func split(content []byte) (header, []byte, error) {
-	first, encoded, found := bytes.Cut(content, []byte("\n"))
 	var of header
+	content, err := format.Cut(content)
+	if err != nil {
+		return of, nil, err
+	}
+	first, encoded, found := bytes.Cut(content, []byte("\n"))
 	if !found {
 		return of, nil, errors.New("it is cut off")
 	}
@@ -95,7 +102,7 @@ func (r *Reader) store(of header, encoded []byte) error {
 		return fmt.Errorf("keeping a package: %w", err)
 	}
 	key := keyOf(Catalog{Namespace: of.Namespace, Name: of.Catalog}, of.Package)
-	content := append(append(first, '\n'), encoded...)
+	content := append(append(format.Prepend(first), '\n'), encoded...)
 	if err := volume.WriteDurably(volume.OSFileSystem{}, r.root, key, content); err != nil {
 		return fmt.Errorf("keeping a package: %w", err)
 	}

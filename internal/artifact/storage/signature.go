@@ -22,6 +22,9 @@ import (
 // count against the quota: it is bounded, and there is one an archive.
 const signatureSuffix = ".signatures"
 
+// signatureFormat is that of such a file: what the caller keeps follows.
+var signatureFormat = volume.Format{Kind: "signatures", Version: 1}
+
 // MaxSignatureBytes bounds what is kept of the signatures of one artifact.
 const MaxSignatureBytes = 1 << 20
 
@@ -39,7 +42,7 @@ func (s *Store) KeepSignature(ctx context.Context, o artifact.Owner, a meta.Arti
 		if err := removeIrregular(root, name); err != nil {
 			return err
 		}
-		return volume.WriteDurably(s.files, root, name, content)
+		return volume.WriteDurably(s.files, root, name, signatureFormat.Prepend(content))
 	})
 	if err != nil {
 		return fmt.Errorf("keeping the signatures of %s: %w", o, err)
@@ -62,8 +65,12 @@ func (s *Store) Signature(ctx context.Context, o artifact.Owner, a meta.Artifact
 			return unusable(err)
 		}
 		defer opened.Close() //nolint:errcheck // only read from
-		content, err = io.ReadAll(io.LimitReader(opened, MaxSignatureBytes))
-		return volume.WrapError("reading the signatures of an artifact", err)
+		whole, err := io.ReadAll(io.LimitReader(opened, MaxSignatureBytes+64))
+		if err != nil {
+			return volume.WrapError("reading the signatures of an artifact", err)
+		}
+		content, err = signatureFormat.Cut(whole)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the signatures of %s: %w", o, err)

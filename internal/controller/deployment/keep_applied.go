@@ -13,10 +13,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/handover"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -35,14 +37,16 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if readErr == nil && !found {
 		readErr = errors.New("what was applied last is not in the cache any more")
 	}
-	if readErr != nil {
-		s.keepErr = readErr
-		return
+	rebuilt := readErr != nil
+	if rebuilt {
+		if last, s.keepErr = r.convertAgain(ctx, s, readErr); s.keepErr != nil {
+			return
+		}
 	}
 	kept := &state{
 		Subject: s.Subject, listed: stage.ListingOf(s.listed.Current()),
 		resolved: stage.Resolved{Due: true, Unapproved: approval.AwaitsApproval(err)},
-		rendered: stage.Rendered{Desired: r.stillOurs(s, last.Objects), Wanted: last.Certificates},
+		rendered: stage.Rendered{Desired: r.handover.StillHeld(s.Object, s.listed.Inventory(), last.Objects), Wanted: last.Certificates},
 	}
 	kept.resolved.BesideAttempt = err == nil
 	kept.Keeping, kept.Snapshot = true, snapshot.NewReader(r.Snapshots, string(s.Object.UID))
@@ -60,7 +64,24 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if s.keepErr != nil && budget.Over(turn) {
 		s.keepErr = fmt.Errorf("its API server answers too slowly for a turn of %s", r.turnBudget())
 	}
+	if rebuilt && s.keepErr == nil {
+		s.keepErr = r.deliver.KeepSnapshot(kept.delivering(), last)
+	}
 	s.Stored = kept.Stored
+}
+
+// convertAgain converts the applied revision from its artifact, because what was kept of it cannot be read.
+func (r *Reconciler) convertAgain(ctx context.Context, s *state, cause error) (last snapshot.Snapshot, err error) {
+	again := &state{Subject: s.Subject, listed: s.listed, resolved: stage.Resolved{Access: s.resolved.Access, Due: true}}
+	again.resolved.Inputs = stage.Inputs{Sought: true, Needed: spec.Inputs(s.Object)}
+	defer again.close()
+	if err = r.resolve.ReadInputs(ctx, again.resolving()); err == nil {
+		last, err = r.render.Again(ctx, again.rendering())
+	}
+	if err != nil {
+		return last, fmt.Errorf("%w; converting it again from its artifact: %w", cause, err)
+	}
+	return last, nil
 }
 
 // leavesApplied tells that a reconcile failed with an error before the last applied revision was touched, and that it is known where its
@@ -104,4 +125,20 @@ func (s *state) untilCompared() time.Duration {
 		at = renew
 	}
 	return at.Sub(s.Now)
+}
+
+// handOver gives away what a refused plan leaves to other deployments, and wakes those of the namespace that wait to know what
+// this one wants.
+func (r *Reconciler) handOver(ctx context.Context, s *state, err error) error {
+	if failed := r.deliver.GiveAway(ctx, s.delivering()); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	if errors.Is(err, render.ErrPending) {
+		return err
+	}
+	state := handover.State{UID: s.Object.UID, Generation: s.Object.Generation, Revision: s.resolved.Revision()}
+	for _, waiting := range r.handover.Saw(s.Key(), state) {
+		r.waker.Wake(waiting, 0)
+	}
+	return err
 }

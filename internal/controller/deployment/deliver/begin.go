@@ -57,6 +57,21 @@ func hashesOf(objects []plan.Object) map[inventory.ID]string {
 	return hashes
 }
 
+// KeepSnapshot stores a snapshot that was made again, with the objects as the plan of the applied revision has them, unless it left
+// some out.
+func (st *Stage) KeepSnapshot(in *Input, again snapshot.Snapshot) (err error) {
+	if in.Decided.Plan == nil || len(in.Decided.LeftOut) > 0 {
+		return nil
+	}
+	if again.Objects, err = in.Rendered.Bare(in.Subject, in.Decided.Plan.Objects()); err == nil {
+		err = snapshot.Save(st.Snapshots, string(in.Object.UID), again)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the applied objects: %w", err)
+	}
+	return nil
+}
+
 // saveSnapshot stores the objects of the plan as they were applied, if they are not
 // stored already. The Secrets of certificates stay on the cluster only.
 func (st *Stage) saveSnapshot(in *Input) error {

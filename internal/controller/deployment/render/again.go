@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/worker/jobs"
+)
+
+// longestAgain bounds the conversion of Again, which holds a worker of the controller.
+const longestAgain = time.Minute
+
+// Again converts the last applied revision from its artifact, because the file with what was applied last is missing, damaged or
+// was written by another version of the controller. Unless the result is exactly what was applied, by its digest, it is an error:
+// the spec or an input may have changed since. The inputs have to be read.
+func (st *Stage) Again(ctx context.Context, in *Input) (last snapshot.Snapshot, err error) {
+	kept := in.Object.Status.LastHealthyArtifact
+	if kept == nil || kept.Material == "" || kept.Revision != in.Object.Status.LastAppliedRevision {
+		return last, errors.New("the artifact of the applied revision is not known")
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestAgain)
+	defer cancel()
+	owner, err := stage.OwnerOf(kept, in.Object.Namespace)
+	if err != nil {
+		return last, err
+	}
+	content, err := st.Artifacts.Load(ctx, owner, meta.Artifact{URL: kept.URL, Revision: kept.Revision, Digest: kept.Digest})
+	if err != nil {
+		return last, err
+	}
+	defer content.Close() //nolint:errcheck // only read from
+	given := spec.Given{Contents: in.Resolved.Inputs.Contents, Values: in.Resolved.Inputs.Values}
+	converted, err := jobs.Convert(ctx, st.Renderer.Workers, in.Object.Namespace, jobs.Conversion{
+		Files: jobs.Files{File: content.File(), Index: content.Index()}, Options: spec.Conversion(in.Object, given, st.Renderer.Manifests),
+		Capabilities: askingCapabilities(in.Resolved.Access.Client, false),
+	})
+	if err != nil {
+		return last, fmt.Errorf("converting revision %s: %w", kept.Revision, err)
+	}
+	result, err := converted.Result()
+	if err != nil {
+		return last, err
+	}
+	in.Rendered.Desired, in.Rendered.Hooks, in.Rendered.Wanted = result.Objects, spec.Hooks(result), result.Certificates
+	in.Rendered.Substance.Content = converted.Content
+	if err := st.digestMaterial(in); err != nil {
+		return last, err
+	}
+	if in.Rendered.Substance.Material != kept.Material {
+		return last, fmt.Errorf("with the spec and inputs as they are now, revision %s becomes something else than what was applied", kept.Revision)
+	}
+	return snapshot.Snapshot{
+		Revision: kept.Revision, Target: in.Listed.Current().Target(),
+		Objects: slices.Clone(in.Rendered.Desired), Certificates: in.Rendered.Wanted, Hooks: in.Rendered.Hooks,
+	}, nil
+}

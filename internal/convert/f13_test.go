@@ -11,9 +11,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 )
 
-// TestF13DuplicateKeys: what server-side apply would refuse in the middle of an installation is refused before, with file, object, list
+// TestFluxF13DuplicateKeys: what server-side apply would refuse in the middle of an installation is refused before, with file, object, list
 // and key; of environment variables the last one counts, with a warning. In all formats and for hooks.
-func TestF13DuplicateKeys(t *testing.T) {
+func TestFluxF13DuplicateKeys(t *testing.T) {
 	const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: twin}

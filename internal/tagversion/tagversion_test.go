@@ -10,7 +10,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-func TestF29Tags(t *testing.T) {
+func TestFluxF29Tags(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, tag, text, version string // version is empty for what is none
@@ -45,7 +45,7 @@ func TestF29Tags(t *testing.T) {
 	}
 }
 
-func TestF29Compare(t *testing.T) {
+func TestFluxF29Compare(t *testing.T) {
 	t.Parallel()
 	ordered := []string{"1.2.2_z", "1.2.3-rc.1_up5", "1.2.3", "1.2.3_7", "1.2.3_10", "1.2.3_build", "1.2.3_build.7", "1.2.3_build.10", "1.2.4-0"}
 	parsed := make([]*semver.Version, 0, len(ordered))
@@ -58,7 +58,7 @@ func TestF29Compare(t *testing.T) {
 	}
 }
 
-func TestF29Hint(t *testing.T) {
+func TestFluxF29Hint(t *testing.T) {
 	t.Parallel()
 	for reference, want := range map[string]string{
 		"reg:5000/charts/buoy:1.2.3+build.7":                   "; in a tag the + of a version is written _: 1.2.3_build.7",

@@ -67,13 +67,15 @@ func Merge(live, desired *unstructured.Unstructured, manager string) (*Merged, e
 	return m, m.find(wanted)
 }
 
-func (m *Merged) find(wanted *fieldpath.Set) error {
-	ours, fixed, others := fieldpath.NewSet(), fieldpath.NewSet(), map[string]*fieldpath.Set{}
+// owners are the fields of this manager's applies, those that stay (of subresources and of other deployments), and those of other
+// managers by their names.
+func (m *Merged) owners() (ours, fixed *fieldpath.Set, others map[string]*fieldpath.Set, err error) {
+	ours, fixed, others = fieldpath.NewSet(), fieldpath.NewSet(), map[string]*fieldpath.Set{}
 	for _, entry := range m.entries {
 		set, err := fieldsOf(entry)
 		switch {
 		case err != nil:
-			return err
+			return nil, nil, nil, err
 		case applied(entry, m.manager):
 			ours = set
 		case entry.Subresource != "" || inventory.IsManager(entry.Manager) && entry.Manager != m.manager:
@@ -83,6 +85,14 @@ func (m *Merged) find(wanted *fieldpath.Set) error {
 		default:
 			others[entry.Manager] = others[entry.Manager].Union(set)
 		}
+	}
+	return ours, fixed, others, nil
+}
+
+func (m *Merged) find(wanted *fieldpath.Set) error {
+	ours, fixed, others, err := m.owners()
+	if err != nil {
+		return err
 	}
 	found := fieldpath.NewSet()
 	for path := range m.has.All() {

@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 )
 
-// TestF13Mistyped: an object that does not fit the schema of its kind is not tried again and again.
-func TestF13Mistyped(t *testing.T) {
+// TestFluxF13Mistyped: an object that does not fit the schema of its kind is not tried again and again.
+func TestFluxF13Mistyped(t *testing.T) {
 	widget := inventory.ID{Group: "example.org", Kind: "Widget", Namespace: "shop", Name: "one"}
 	for name, tc := range map[string]struct {
 		reason  string

@@ -35,7 +35,7 @@ func inPod(pod, container string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {" + pod + "containers: [{name: a" + container + "}]}}}\n"
 }
 
-func TestF13Duplicates(t *testing.T) {
+func TestFluxF13Duplicates(t *testing.T) {
 	t.Parallel()
 	const in = "spec.template.spec.containers"
 	for name, tc := range map[string]struct{ reason, object, fault, warning, kept string }{
@@ -85,9 +85,9 @@ func TestF13Duplicates(t *testing.T) {
 	}
 }
 
-// TestF13AllLists: in every list with keys of every kind, items that are equal are refused by server-side apply and accepted once
+// TestFluxF13AllLists: in every list with keys of every kind, items that are equal are refused by server-side apply and accepted once
 // they are resolved; items that differ are found.
-func TestF13AllLists(t *testing.T) {
+func TestFluxF13AllLists(t *testing.T) {
 	converter := applyconfigurations.NewTypeConverter(scheme.Scheme)
 	lists := 0
 	for kind, of := range table().kinds {

@@ -222,8 +222,8 @@ func TestVariablesAreSources(t *testing.T) {
 	}
 }
 
-// TestF26NothingChanges: a value of a custom resource becomes a number only where that prints back unchanged.
-func TestF26NothingChanges(t *testing.T) {
+// TestFluxF26NothingChanges: a value of a custom resource becomes a number only where that prints back unchanged.
+func TestFluxF26NothingChanges(t *testing.T) {
 	for text, want := range map[string]any{
 		"3": int64(3), "0": int64(0), "-7": int64(-7), "9223372036854775807": int64(9223372036854775807), "0.5": 0.5, "-1.25": -1.25, "true": true, "false": false,
 		"2.40": "2.40", "1.0": "1.0", "1.10": "1.10", "+5": "+5", "-0": "-0", "-0.0": "-0.0", ".5": ".5", "5.": "5.", "004": "004", "00": "00", "1.2.3": "1.2.3",

@@ -99,8 +99,8 @@ func TestMalformedIndexes(t *testing.T) {
 	}
 }
 
-// TestF28BadEntries: entries that Helm leaves out are left out, in all styles, and a message names them where nothing is left.
-func TestF28BadEntries(t *testing.T) {
+// TestFluxF28BadEntries: entries that Helm leaves out are left out, in all styles, and a message names them where nothing is left.
+func TestFluxF28BadEntries(t *testing.T) {
 	const good = "  - name: app\n    version: 1.0.0\n    urls: [a.tgz]\n"
 	for name, tc := range map[string]struct{ reason, bad, says string }{
 		"Null":      {"an empty entry", "  - null\n", "entry 1 of the chart: it is empty"},

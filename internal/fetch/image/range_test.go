@@ -67,8 +67,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestF29TagsWithMetadata: the tag 1.2.3_build.7 is the version 1.2.3+build.7, as "helm push" writes it.
-func TestF29TagsWithMetadata(t *testing.T) {
+// TestFluxF29TagsWithMetadata: the tag 1.2.3_build.7 is the version 1.2.3+build.7, as "helm push" writes it.
+func TestFluxF29TagsWithMetadata(t *testing.T) {
 	two := []string{"1.2.2", "1.2.3_build.7"}
 	all := []string{"1.2.2", "1.2.3_build.7", "1.2.3_build.10", "1.3.0-rc.1_up5", "v1.2.9", "1.4_b", "1.9.0_a_b", "latest"}
 	for name, tc := range map[string]struct {

@@ -34,25 +34,16 @@ func Parse(text string) (Range, error) {
 		return Range{}, fetch.Errorf(fetch.Refused, "the range has more than %d bytes", MaxRange)
 	}
 	exact, isExact := tagversion.Parse(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "=")))
-	if isExact {
-		return Range{text: text, constraint: equalTo(exact), exact: exact}, nil
+	written := text
+	if isExact { // all builds of the version; Check compares the build
+		written = "=" + semver.New(exact.Major(), exact.Minor(), exact.Patch(), exact.Prerelease(), "").String()
 	}
-	constraint, err := semver.NewConstraint(text)
+	constraint, err := semver.NewConstraint(written)
 	if err != nil {
 		return Range{}, fetch.Errorf(fetch.Refused, "the range %s is malformed: write for example \">=1.2 <2\"",
 			fetch.Quote(text))
 	}
-	return Range{text: text, constraint: constraint}, nil
-}
-
-// equalTo is the range of the versions with the precedence of one.
-func equalTo(version *semver.Version) *semver.Constraints {
-	bare := semver.New(version.Major(), version.Minor(), version.Patch(), version.Prerelease(), "")
-	constraint, err := semver.NewConstraint("=" + bare.String())
-	if err != nil {
-		panic(err) // a version that was parsed
-	}
-	return constraint
+	return Range{text: text, constraint: constraint, exact: exact}, nil
 }
 
 // Empty tells that this is no range that was parsed.

@@ -36,7 +36,6 @@ type model struct {
 	deployments []v1alpha1.BundleDeployment
 	sources     []v1alpha1.BundleSource
 	contents    map[string][]string // of each revision
-	lost        int
 }
 
 func idOf(name string) inventory.ID {

@@ -569,6 +569,12 @@ type BundleSourceStatus struct {
 	// +optional
 	SourcesDigest string `json:"sourcesDigest,omitempty"`
 
+	// Warnings name links of the upstream that look like manifests, files of charts or their
+	// folders: links are not followed, so that the artifact lacks them. At most ten.
+	// +optional
+	// +listType=atomic
+	Warnings []string `json:"warnings,omitempty"`
+
 	// ExternalArtifact is the name of the ExternalArtifact that shows Artifact to Flux;
 	// empty where none is kept.
 	// +optional

@@ -35,6 +35,7 @@ type folder struct {
 	limits Limits
 	left   budget
 	kinds  map[string]kind // of all paths that exist
+	links  []string        // some that are left out, by their names manifests or folders of such
 	buffer []byte
 }
 

@@ -146,6 +146,7 @@ func (t *Tree) makeDirEntry(where string) error {
 
 // skipLink leaves nothing under the name of a link.
 func (t *Tree) skipLink(where string) error {
+	t.leaveOut(where)
 	if t.kinds[where] == directory {
 		return Errorf(InvalidContent, "a link would replace a folder")
 	}

@@ -55,6 +55,8 @@ type state struct {
 	published *meta.Artifact
 	// resolved are the versions that the published artifact was made from.
 	resolved []fetch.Resolved
+	// leftOut are links that look like files of a bundle, and that the published artifact lacks.
+	leftOut []string
 }
 
 func (r *Reconciler) newState(object *v1alpha1.BundleSource) *state {

@@ -52,6 +52,16 @@ func setArtifact(s *state) {
 		return
 	}
 	status.SourcesDigest, status.Resolved = effective.SourcesDigest(&s.object.Spec), s.resolvedSources()
+	status.Warnings = warnings(s.leftOut)
+}
+
+// warnings are about links that look like files of a bundle.
+func warnings(leftOut []string) []string {
+	var texts []string
+	for _, name := range leftOut {
+		texts = append(texts, pipeline.Shorten(name, 200)+" is a symbolic or hard link, which is not followed: the artifact lacks it; put the file itself in its place")
+	}
+	return texts
 }
 
 // renewValidators records how the upstreams name content that is the same as before: the index of a Helm repository changes
@@ -197,6 +207,9 @@ func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	case is == nil:
 	case is.Status == metav1.ConditionTrue && !sameRevision(before, after):
 		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published %s%s", published(after), signedBy(after))
+		if len(after.Status.Warnings) > 0 {
+			r.Events.Eventf(after, nil, corev1.EventTypeWarning, "FilesLeftOut", "Publish", "%s", pipeline.Shorten(strings.Join(after.Status.Warnings, "; "), 900))
+		}
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
 		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Recovered", "Fetch", "recovered at %s", published(after))
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):

@@ -170,7 +170,7 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pip
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.published, s.untrusted = &published, nil
+	s.published, s.untrusted, s.leftOut = &published, nil, tree.LeftOut()
 	r.keepSignatures(ctx, s, published)
 	return pipeline.Continue, nil
 }

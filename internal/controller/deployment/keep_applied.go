@@ -133,12 +133,11 @@ func (r *Reconciler) handOver(ctx context.Context, s *state, err error) error {
 	if failed := r.deliver.GiveAway(ctx, s.delivering()); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	if errors.Is(err, render.ErrPending) {
-		return err
-	}
-	state := handover.State{UID: s.Object.UID, Generation: s.Object.Generation, Revision: s.resolved.Revision()}
-	for _, waiting := range r.handover.Saw(s.Key(), state) {
-		r.waker.Wake(waiting, 0)
+	if !errors.Is(err, render.ErrPending) {
+		state := handover.State{UID: s.Object.UID, Generation: s.Object.Generation, Revision: s.resolved.Revision()}
+		for _, waiting := range r.handover.Saw(s.Key(), state) {
+			r.waker.Wake(waiting, 0)
+		}
 	}
 	return err
 }

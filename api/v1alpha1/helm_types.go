@@ -37,6 +37,14 @@ type HelmOptions struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`
+
+	// SchemaValidation says what happens when a values.schema.json of the chart or of a
+	// dependency does not allow the values, or cannot be used because it refers to a URL or
+	// another file. Enforce, the default, refuses the bundle; Warn installs it with a warning
+	// for each; None does not read the schemas.
+	// +optional
+	// +kubebuilder:validation:Enum=Enforce;Warn;None
+	SchemaValidation Enforcement `json:"schemaValidation,omitempty"`
 }
 
 // ValuesFile is the path of a file of the bundle.

@@ -38,9 +38,18 @@ func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits
 		RegistryV1: RegistryV1(d.Spec.RegistryV1), Overlay: adapted, Limits: limits,
 		Helm: helm.Options{
 			ReleaseName: releaseNameOf(d), Values: given.Values, Secret: secretValues(d), Capabilities: given.Capabilities,
+			Schemas: schemasOf(d),
 		},
 		ValuesFiles: valuesFiles(d),
 	}
+}
+
+// schemasOf says what the schemas of a chart are used for.
+func schemasOf(d *v1alpha1.BundleDeployment) helm.Schemas {
+	if d.Spec.Helm == nil {
+		return ""
+	}
+	return helm.Schemas(d.Spec.Helm.SchemaValidation)
 }
 
 // valuesFiles are the files with values for a chart.

@@ -36,7 +36,7 @@ func TestConversion(t *testing.T) {
 			reason: "every field has an effect",
 			spec: v1alpha1.BundleDeploymentSpec{
 				Path: "a", Format: v1alpha1.FormatRegistryV1, InstallNamespace: "b",
-				Helm: &v1alpha1.HelmOptions{ReleaseName: "e", ValuesFiles: []v1alpha1.ValuesFile{"h.yaml", "i.yaml"}},
+				Helm: &v1alpha1.HelmOptions{ReleaseName: "e", SchemaValidation: "Warn", ValuesFiles: []v1alpha1.ValuesFile{"h.yaml", "i.yaml"}},
 				RegistryV1: &v1alpha1.RegistryV1Options{
 					WatchNamespaces: []string{"c"}, CertificateProvider: "service-ca", PodAnnotations: "Required",
 					OperatorConditions: true, APIClusterRoles: true, IncludeCustomResources: true,
@@ -45,7 +45,7 @@ func TestConversion(t *testing.T) {
 			},
 			given: spec.Given{Values: map[string]any{"f": "g"}, Capabilities: helm.Capabilities{KubeVersion: "v1.2.3"}},
 			want: convert.Options{
-				Helm:        helm.Options{ReleaseName: "e", Values: map[string]any{"f": "g"}, Capabilities: helm.Capabilities{KubeVersion: "v1.2.3"}},
+				Helm:        helm.Options{ReleaseName: "e", Values: map[string]any{"f": "g"}, Capabilities: helm.Capabilities{KubeVersion: "v1.2.3"}, Schemas: helm.SchemasWarn},
 				ValuesFiles: []string{"h.yaml", "i.yaml"},
 				Format:      convert.RegistryV1, Path: "a", InstallNamespace: "b", Limits: limits,
 				RegistryV1: registryv1.Options{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
 	"github.com/satchel-dev/satchel/internal/convert/helm/load"
@@ -31,19 +32,19 @@ func Convert(files fs.FS, packaged, namespace string, o Options, limits manifest
 	if problem != nil {
 		return Result{}, []manifest.Problem{*problem}
 	}
-	rendered, asked, problems := render(c, namespace, o)
+	rendered, said, problems := render(c, namespace, o)
 	if len(problems) > 0 {
 		return Result{}, problems
 	}
 	made := newOutput(files, limits)
 	made.definitions(c)
 	made.rendered(c.Name(), rendered)
-	made.warn(warnings(c, asked)...)
+	made.warn(warnings(c, said)...)
 	made.version = c.Metadata.Version
 	return made.result()
 }
 
-// render returns what the templates of a chart write, by the name of their file, and which of them asked the cluster something.
+// render returns what the templates of a chart write, by the name of their file, and warnings.
 func render(c *chart.Chart, namespace string, o Options) (map[string]string, []string, []manifest.Problem) {
 	cluster, problem := capabilities(o.Capabilities)
 	if problem == nil {
@@ -60,10 +61,9 @@ func render(c *chart.Chart, namespace string, o Options) (map[string]string, []s
 	if problem != nil {
 		return nil, nil, []manifest.Problem{*problem}
 	}
-	if given, err := all.Table("Values"); err == nil {
-		if problems := schema.Check(c, given); len(problems) > 0 {
-			return nil, nil, problems
-		}
+	schemaWarnings, problems := checkSchemas(c, all, o.Schemas)
+	if len(problems) > 0 {
+		return nil, nil, problems
 	}
 	r := newRenderer(c, all)
 	r.secret = o.Secret
@@ -71,15 +71,36 @@ func render(c *chart.Chart, namespace string, o Options) (map[string]string, []s
 	if err != nil {
 		return nil, nil, []manifest.Problem{r.problem(err)}
 	}
-	return rendered, r.askers(), nil
+	return rendered, append(askedWarnings(r.askers()), schemaWarnings...), nil
 }
 
-// warnings list the questions of a chart that were not answered, and say whether the chart is deprecated.
-func warnings(c *chart.Chart, asked []string) []string {
+// checkSchemas holds values against the schemas of a chart: what they do not allow is a problem, or a warning where schemas only warn.
+func checkSchemas(c *chart.Chart, all common.Values, use Schemas) (warnings []string, problems []manifest.Problem) {
+	given, err := all.Table("Values")
+	if err != nil || use == SchemasIgnored {
+		return nil, nil
+	}
+	problems = schema.Check(c, given)
+	if use != SchemasWarn {
+		return nil, problems
+	}
+	for _, problem := range problems {
+		warnings = append(warnings, problem.File+": "+problem.Message+"; spec.helm.schemaValidation is Warn")
+	}
+	return warnings, nil
+}
+
+// askedWarnings are the questions of a chart that were not answered.
+func askedWarnings(asked []string) []string {
 	var all []string
 	for _, who := range asked {
 		all = append(all, who+", which finds nothing: rendering asks neither the cluster nor the network")
 	}
+	return all
+}
+
+// warnings are those of rendering, and say whether the chart is deprecated.
+func warnings(c *chart.Chart, all []string) []string {
 	if c.Metadata.Deprecated {
 		all = append(all, "the chart is deprecated")
 	}

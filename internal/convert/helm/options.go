@@ -17,7 +17,19 @@ type Options struct {
 	Secret bool
 	// Capabilities are what templates get as .Capabilities.
 	Capabilities Capabilities
+	// Schemas says what a schema that does not allow the values leads to; empty: SchemasEnforced.
+	Schemas Schemas
 }
+
+// Schemas says what a values.schema.json is used for.
+type Schemas string
+
+// Uses of schemas.
+const (
+	SchemasEnforced Schemas = "Enforce"
+	SchemasWarn     Schemas = "Warn"
+	SchemasIgnored  Schemas = "None"
+)
 
 // Capabilities are what a chart may ask of the cluster.
 type Capabilities struct {

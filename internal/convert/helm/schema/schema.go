@@ -53,7 +53,7 @@ func checkSchema(c *chart.Chart, values map[string]any) (problems []manifest.Pro
 	var remote *jsonschema.LoadURLError
 	switch {
 	case errors.As(err, &remote):
-		return wrong("the schema refers to another file, or to a URL", "write what it refers to into it: nothing is fetched while a bundle is rendered")
+		return wrong("the schema refers to another file, or to a URL", "write what it refers to into it, or set spec.helm.schemaValidation to Warn or None: nothing is fetched while a bundle is rendered")
 	case err != nil:
 		return wrong("this is no valid schema: "+schemaSays(err), "correct it")
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/controller/timeline"
 )
 
 // Bounds of the pause between two collections, which is a tenth of the retention otherwise.
@@ -45,7 +46,7 @@ func (r Retention) Collect(mgr ctrl.Manager, collector *Collector) error {
 	case r == 0:
 		return nil
 	}
-	collector.Retention, collector.Now = time.Duration(r), time.Now
+	collector.Retention, collector.Now = time.Duration(r), timeline.Of(mgr).Now
 	return mgr.Add(collector)
 }
 

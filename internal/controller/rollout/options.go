@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/figures"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
+	"github.com/satchel-dev/satchel/internal/controller/timeline"
 )
 
 // Options are the flags of the rollout controller's process.
@@ -66,5 +67,6 @@ func (o *Options) deps(mgr ctrl.Manager, part shard.Shard) (Deps, error) {
 	return Deps{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(FieldManager),
 		Shard: part, Metrics: measures, Running: running, Figures: counts, Clusters: fleet.Lister{Tenants: tenants, Most: o.MaxClusters},
+		Now: timeline.Of(mgr).Now,
 	}, nil
 }

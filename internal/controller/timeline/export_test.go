@@ -38,3 +38,6 @@ func (g *Guard) Reads(t *testing.T, config *rest.Config) {
 	}
 	g.reader, g.every = reader, time.Millisecond
 }
+
+// Passes has the guard measure passing time by a function.
+func (g *Guard) Passes(passed func() time.Duration) { g.passed = passed }

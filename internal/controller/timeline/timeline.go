@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timeline detects that the API server's storage went back in time, as when etcd is
+// Package timeline has the time by which the controllers decide ([Guard.Now]), and detects that the API server's storage went back in time, as when etcd is
 // restored from a backup, and makes clients list everything again: a watch would be silent
 // until the resource versions of the storage have caught up with the known ones.
 //
@@ -48,8 +48,10 @@ const (
 type Guard struct {
 	reader    client.Reader
 	now       func() time.Time
-	every     time.Duration // lookEvery; tests look sooner
-	disturbed chan struct{} // signals that a watch ended early, or a request failed
+	passed    func() time.Duration // since the guard was made, by the monotonic clock
+	every     time.Duration        // lookEvery; tests look sooner
+	disturbed chan struct{}        // signals that a watch ended early, or a request failed
+	served    served
 
 	mu      sync.Mutex
 	highest uint64
@@ -63,7 +65,8 @@ type Guard struct {
 
 // New returns a guard with the clock now.
 func New(now func() time.Time) *Guard {
-	return &Guard{now: now, every: lookEvery, disturbed: make(chan struct{}, 1), open: map[*stream]struct{}{}}
+	began := time.Now()
+	return &Guard{now: now, passed: func() time.Duration { return time.Since(began) }, every: lookEvery, disturbed: make(chan struct{}, 1), open: map[*stream]struct{}{}}
 }
 
 // OnRewind adds a function that is called after the storage went back in time: it should drop
@@ -231,5 +234,8 @@ func Of(mgr ctrl.Manager) *Guard {
 
 // Wrap passes the requests of a client through the guard.
 func (g *Guard) Wrap(config *rest.Config) {
+	if server, _, err := rest.DefaultServerUrlFor(config); err == nil {
+		g.served.host = server.Host
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, guard: g} })
 }

@@ -30,7 +30,7 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
-		return t.next.RoundTrip(request)
+		return t.send(request)
 	}
 	query := request.URL.Query()
 	watches := query.Get("watch") == "true" || query.Get("watch") == "1"
@@ -44,7 +44,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	epoch := t.guard.epoch()
 	limited := query.Get("limit") == "1" // the request of look, which does not list the collection
-	response, err := t.next.RoundTrip(request)
+	response, err := t.send(request)
 	if err != nil && request.Context().Err() == nil && !limited {
 		t.guard.disturb()
 	}
@@ -58,6 +58,15 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = t.guard.follow(request.Context(), response.Body, epoch, timeoutOf(query))
 	}
 	return response, nil
+}
+
+// send does a request, and notes the time of the answer.
+func (t transport) send(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if err == nil {
+		t.guard.stated(request, response)
+	}
+	return response, err
 }
 
 // nameOf identifies what a client follows: a collection, its selectors, and the

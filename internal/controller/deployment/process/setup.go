@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -138,7 +137,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager, workers jo
 	if err != nil {
 		return deployment.Deps{}, err
 	}
-	keys, err := keyring.Load(ctx, mgr.GetAPIReader(), mgr.GetClient(), o.Namespace, time.Now())
+	keys, err := keyring.Load(ctx, mgr.GetAPIReader(), mgr.GetClient(), o.Namespace, timeline.Of(mgr).Now())
 	if err != nil {
 		return deployment.Deps{}, err
 	}
@@ -160,7 +159,7 @@ func (o Options) collaborators(ctx context.Context, mgr ctrl.Manager, workers jo
 		Remotes: tenant.NewRemotes(o.dialer(mgr.GetConfig().Host), tenant.Options{Clients: o.Remote.Kept, Wrap: mgr.GetConfig().WrapTransport}), OwnCluster: o.OwnCluster,
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(deployment.FieldManager),
 		Metrics: measures, Work: work, Expiry: expiry, Holds: holds, Tenants: tenants, Artifacts: loader, Packages: catalogPackages, SharedCatalogs: o.SharedCatalogs, Snapshots: snapshots, Keys: keys, Manifests: o.Manifests,
-		Watches: drift.Options{Limit: o.WatchLimit, PerCluster: o.Remote.Watches}, Timeline: timeline.Of(mgr),
+		Watches: drift.Options{Limit: o.WatchLimit, PerCluster: o.Remote.Watches}, Timeline: timeline.Of(mgr), Now: timeline.Of(mgr).Now,
 	}, nil
 }
 

@@ -40,7 +40,7 @@ func chartRepository(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		switch request.URL.Path {
 		case "/stable/index.yaml":
-			_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  shop:\n  - version: 1.2.0\n    digest: %x\n    urls:\n    - shop-1.2.0.tgz\n", sha256.Sum256(packed.Bytes()))
+			_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  shop:\n  - name: shop\n    version: 1.2.0\n    digest: %x\n    urls:\n    - shop-1.2.0.tgz\n", sha256.Sum256(packed.Bytes()))
 		case "/stable/shop-1.2.0.tgz":
 			_, _ = io.Copy(w, bytes.NewReader(packed.Bytes()))
 		default:

@@ -18,6 +18,7 @@ var fieldsAsFlags = strings.NewReplacer(
 	"spec.installNamespace", "--install-namespace",
 	"set registryV1.certificateProvider to", "choose with --certificate-provider",
 	"choose another registryV1.certificateProvider", "choose another --certificate-provider",
+	"set registryV1.duplicateKeys to", "set duplicateKeys in the file of --config to",
 	"set registryV1.requirements to", "set requirements in the file of --config to",
 	"registryV1.includeCustomResources keeps it", "includeCustomResources in the file of --config keeps it",
 	"spec.helm.values", "--values or --set",
@@ -28,9 +29,10 @@ var fieldsAsFlags = strings.NewReplacer(
 	"in watchNamespaces", "with --watch-namespace",
 )
 
-// formatChoice is what the converter says where a format has to be chosen.
+// formatChoice is what the converter says where a format has to be chosen, and ownNamespace where the namespace to watch is proposed.
 var (
 	formatChoice = regexp.MustCompile(`set spec\.format to (?:"[^" ]+"(?:, | or )?)+`)
+	ownNamespace = regexp.MustCompile(`set spec\.registryV1\.watchNamespaces: \[([^]]*)]`)
 	quotedFormat = regexp.MustCompile(`"([^" ]+)"`)
 )
 
@@ -39,7 +41,7 @@ func FlagsFor(remedy string) string {
 	remedy = formatChoice.ReplaceAllStringFunc(remedy, func(choice string) string {
 		return quotedFormat.ReplaceAllString(strings.Replace(choice, "set spec.format to", "choose with", 1), "--format $1")
 	})
-	return fieldsAsFlags.Replace(remedy)
+	return fieldsAsFlags.Replace(ownNamespace.ReplaceAllString(remedy, "give --watch-namespace $1"))
 }
 
 // InFlags is the same for warnings of the converter.

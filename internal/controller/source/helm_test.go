@@ -56,7 +56,7 @@ func (c *charts) publish(t *testing.T, version string) (digest string) {
 	name := "app-" + version + ".tgz"
 	c.archives["/"+name] = packed.Bytes()
 	digest = fmt.Sprintf("%x", sha256.Sum256(packed.Bytes()))
-	c.index += "  - version: " + version + "\n    digest: " + digest + "\n    urls:\n    - " + name + "\n"
+	c.index += "  - name: app\n    version: " + version + "\n    digest: " + digest + "\n    urls:\n    - " + name + "\n"
 	return "sha256:" + digest
 }
 

@@ -23,8 +23,7 @@ func (r *rig) lateClass(t *testing.T, name string) {
 	r.create(t, class)
 }
 
-// flux-f10 (F49): a claim of which the first consumer is still to come neither holds its phase nor the revision, also where the
-// ServiceAccount cannot read StorageClasses.
+// flux-f10 (F49): a claim of which the first consumer is still to come neither holds its phase nor the revision.
 func TestF49ClaimWithoutConsumer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

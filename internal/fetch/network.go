@@ -37,13 +37,18 @@ func NetworkError(err error) error {
 	return Errorf(Unreachable, "%s: %w", networkCause(err), withoutPort(err))
 }
 
-// withoutPort takes our own end of a connection out of the text, which is another one at each try.
+// withoutPort takes out of the text what may be another at each try: our own end of a connection, and the name of the function of
+// net/http that saw a connection end before the request was sent.
 func withoutPort(err error) error {
+	text := strings.ReplaceAll(err.Error(), "readLoopPeekFailLocked: ", "")
 	var operation *net.OpError
-	if !errors.As(err, &operation) || operation.Source == nil {
+	if errors.As(err, &operation) && operation.Source != nil {
+		text = strings.ReplaceAll(text, operation.Source.String()+"->", "")
+	}
+	if text == err.Error() {
 		return err
 	}
-	return &reworded{strings.ReplaceAll(err.Error(), operation.Source.String()+"->", ""), err}
+	return &reworded{text, err}
 }
 
 // hideQuery takes query and user out of the URL that net/http's errors show: redirects lead to signed URLs.

@@ -53,6 +53,7 @@ func TestUpgradeSafety(t *testing.T) {
 			first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": sized(group, "height: {type: integer}, width: {type: integer}")})
 			key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.RetryInterval = v1alpha1.Duration{Duration: 1e9} })
 			r.ready(t, key, first.Revision)
+			r.create(t, object(group+"/v1", "Box", namespace, "one")) // without one, nothing could break
 
 			second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": sized(group, "height: {type: integer}")})
 			d := r.unready(t, key, v1alpha1.ReasonPlanRefused)

@@ -35,7 +35,7 @@ func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	d.Status.Executed = &v1alpha1.ExecutedPlan{
 		Plan: "plan", Key: "key", Terms: "terms", Base: "base", Grounds: "grounds", Approval: "approval", Time: metav1.NewTime(time.Now().Truncate(time.Second)),
 		ServiceAccountName: "account", RemoteServiceAccountName: "remote", DeletionPolicy: v1alpha1.DeletionDelete, DeletesDefinitions: true,
-		KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "a"}},
+		KubeConfig:      &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "a"}},
 		KubeConfigReach: "reach",
 	}
 	r.Prove(d)

@@ -321,6 +321,11 @@ func TestKilledDuringARollback(t *testing.T) {
 		}
 		s = s.again(t, nil)
 		s.until(t, v1alpha1.ReasonRevisionRejected)
+		for range 2 { // a deletion that is begun waits a minute for deployments that another process reconciles
+			s.reconcile(t)
+			s.now = s.now.Add(2 * time.Minute)
+		}
+		s.reconcile(t)
 		d := s.deployment(t)
 		if got := outcomes(d); got != "v2 RolledBack, v1 Healthy" || d.Status.History[0].Attempts != 1 || d.Status.LastAppliedRevision != first.Revision {
 			t.Errorf("killed after write %d, the history is %s, after %d attempts:\n%s", kills+1, got, d.Status.History[0].Attempts, describe(d))

@@ -45,6 +45,7 @@ func TestReturningKeepsTheNewerCRD(t *testing.T) {
 	first := r.publish(t, namespace, "app", "v1", earlier)
 	key := r.deploy(t, namespace, "app", quick)
 	r.ready(t, key, first.Revision)
+	r.create(t, object(group+"/v1", "Box", namespace, "one")) // without one, nothing could be lost
 	second := r.publish(t, namespace, "app", "v2", newer)
 	r.ready(t, key, second.Revision)
 
@@ -95,6 +96,7 @@ func TestRemediationKeepsTheNewerCRD(t *testing.T) {
 	first := r.publish(t, namespace, "app", "v1", earlier)
 	key := r.deploy(t, namespace, "app", both(quick, rollsBack(0, 4*time.Second)))
 	r.ready(t, key, first.Revision)
+	r.create(t, object(group+"/v1", "Box", namespace, "one")) // without one, nothing could be lost
 	r.publish(t, namespace, "app", "v2", newer)
 	d := r.unready(t, key, v1alpha1.ReasonRevisionRejected)
 	if d.Status.LastAppliedRevision != first.Revision || r.fieldsOf(t, group) != "height width" {

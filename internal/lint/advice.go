@@ -149,6 +149,7 @@ var warnings = []struct{ words, rule, remedy string }{
 	{"is not a valid name, and is ignored", "identity", "correct it, or leave it out"},
 	{"since requirements are not enforced", "requirement", "correct it in the bundle, and see to it yourself until then"},
 	{"has no apiVersion", "P6", "add it"},
+	{"is not a list of dependencies", "P13", "write dependencies as a list, each with type and value"},
 	{"twice in one mapping", "P7", "remove one of them"},
 	{"is about a catalog", "requirement", "see to it yourself, or require packages and APIs one by one"},
 	{"minKubeVersion", "requirement", "write it with three numbers, such as 1.30.0"},

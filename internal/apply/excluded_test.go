@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -161,5 +162,25 @@ func (w *world) expectContent(manifest, gone, stays string) {
 	}
 	if text := string(spec); strings.Contains(text, gone) || !strings.Contains(text, stays) {
 		w.T.Errorf("got %s, with %q and without %q", text, gone, stays)
+	}
+}
+
+// TestF46AdoptedObject: another client has changed an object before it is adopted, so that the deployment owns none of its fields.
+func TestF46AdoptedObject(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	theirs := aSkiff("", "")
+	action := w.Plan(w.Objects(theirs)).Stages[0].Actions[0]
+	objects := w.Dynamic.Resource(action.Resource).Namespace(w.Namespace)
+	if _, err := objects.Create(t.Context(), action.Desired, metav1.CreateOptions{FieldManager: "helm"}); err != nil {
+		t.Fatal(err)
+	}
+	edit := `{"spec":{"template":{"spec":{"containers":[{"name":"s","env":[{"name":"T","value":"oops"},{"name":"MINE","value":"kept"}]}]}}}}`
+	workspace.Eventually(t, "the object is changed", func() error { return w.changeOnce(objects, action.Name, edit, "some-operator", false) })
+	ours := aSkiff(`, env: [{name: T, valueFrom: {secretKeyRef: {name: x, key: t, optional: true}}}]`, "")
+	w.adopting(ours, ownership.None)
+	w.expectContent(ours, "oops", "secretKeyRef")
+	w.expectContent(ours, "oops", "kept")
+	if p := w.planWith(ours, ownership.Prevent); !p.Quiet() {
+		t.Errorf("afterwards: %s", p.Summary())
 	}
 }

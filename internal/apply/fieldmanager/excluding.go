@@ -39,6 +39,7 @@ type Merged struct {
 	live, desired *typed.TypedValue
 	entries       []metav1.ManagedFieldsEntry
 	manager       string
+	version       string         // the apiVersion of the desired object
 	has           *fieldpath.Set // the live object
 	lapsed        []Field        // that only our manager owns, and that the bundle does not set any more
 	Fields        []Field        // that another manager owns, or no manager
@@ -47,7 +48,7 @@ type Merged struct {
 // Merge finds the fields that an apply of the desired object would leave as they are. Fields of another deployment, of
 // subresources and of the metadata are left out: they are no alternative to what the bundle sets.
 func Merge(live, desired *unstructured.Unstructured, manager string) (*Merged, error) {
-	m := &Merged{entries: live.GetManagedFields(), manager: manager}
+	m := &Merged{entries: live.GetManagedFields(), manager: manager, version: desired.GetAPIVersion()}
 	bare := live.DeepCopy()
 	bare.SetManagedFields(nil)
 	var wanted *fieldpath.Set
@@ -169,13 +170,15 @@ func (m *Merged) Without(fields []Field) (map[string]any, error) {
 	return content, nil
 }
 
-// TakeOver moves the fields from their managers to ours, so that the next apply removes them.
+// TakeOver moves the fields from their managers to ours, so that the next apply removes them. An object that is adopted has no fields
+// of ours so far.
 func (m *Merged) TakeOver(fields []Field) ([]metav1.ManagedFieldsEntry, error) {
 	roots := fieldpath.NewSet()
 	for _, field := range fields {
 		roots.Insert(field.path)
 	}
 	var entries []metav1.ManagedFieldsEntry
+	held := false
 	for _, entry := range m.entries {
 		set, err := fieldsOf(entry)
 		if err != nil {
@@ -183,6 +186,7 @@ func (m *Merged) TakeOver(fields []Field) ([]metav1.ManagedFieldsEntry, error) {
 		}
 		switch {
 		case applied(entry, m.manager):
+			held = true
 			set = set.Union(m.below(fields))
 		case entry.Subresource == "":
 			if set = set.RecursiveDifference(roots); set.Empty() {
@@ -194,7 +198,15 @@ func (m *Merged) TakeOver(fields []Field) ([]metav1.ManagedFieldsEntry, error) {
 		}
 		entries = append(entries, entry)
 	}
-	return entries, nil
+	if held {
+		return entries, nil
+	}
+	adopted := metav1.ManagedFieldsEntry{
+		Manager: m.manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: m.version, FieldsType: "FieldsV1",
+	}
+	var err error
+	adopted.FieldsV1, err = fieldsV1(m.below(fields))
+	return append(entries, adopted), err
 }
 
 // Suspects are groups of fields that may be why the API server refuses the object, likelier ones first: those nearest to

@@ -109,19 +109,15 @@ const (
 
 // Merge sends one JSON merge patch as the given field manager.
 func (c *Client) Merge(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
-	if err := ref.object(); err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the patch: %w", err)
-	}
-	return c.write(ctx, c.raw.Patch(types.MergePatchType).AbsPath(ref.path()...).Body(body).
-		Param("fieldManager", manager), wholeObject)
+	return c.merge(ctx, ref, patch, manager, false)
 }
 
 // TryMerge is Merge as a dry run.
 func (c *Client) TryMerge(ctx context.Context, ref Ref, patch any, manager string) (*Answer, error) {
+	return c.merge(ctx, ref, patch, manager, true)
+}
+
+func (c *Client) merge(ctx context.Context, ref Ref, patch any, manager string, dryRun bool) (*Answer, error) {
 	if err := ref.object(); err != nil {
 		return nil, err
 	}
@@ -129,8 +125,11 @@ func (c *Client) TryMerge(ctx context.Context, ref Ref, patch any, manager strin
 	if err != nil {
 		return nil, fmt.Errorf("encoding the patch: %w", err)
 	}
-	return c.write(ctx, c.raw.Patch(types.MergePatchType).AbsPath(ref.path()...).Body(body).
-		Param("fieldManager", manager).Param("dryRun", metav1.DryRunAll), wholeObject)
+	request := c.raw.Patch(types.MergePatchType).AbsPath(ref.path()...).Body(body).Param("fieldManager", manager)
+	if dryRun {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
+	return c.write(ctx, request, wholeObject)
 }
 
 // MergeStatus is Merge on the status subresource.

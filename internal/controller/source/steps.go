@@ -170,7 +170,9 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pip
 	if err != nil {
 		return pipeline.Stop, err
 	}
-	s.published, s.untrusted, s.leftOut = &published, nil, tree.LeftOut()
+	s.published = &published
+	s.untrusted = nil
+	s.leftOut = tree.LeftOut()
 	r.keepSignatures(ctx, s, published)
 	return pipeline.Continue, nil
 }

@@ -43,7 +43,7 @@ func TestF60ClockOfTheAPIServer(t *testing.T) {
 		"own kinds":        {"of the API server", "/apis/satchel.dev/v1alpha1/bundledeployments", 2 * year, 0, false, 0},
 		"a lease":          {"is renewed every few seconds", "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", 2 * year, 0, false, 0},
 		"another server":   {"a kubeconfig of a tenant leads to it", mine, 2 * year, 0, true, 2 * year},
-		"aggregated":       {"an APIService may be anybody's", "/apis/metrics.k8s.io/v1beta1/nodes", 2 * year, 0, false, 2 * year},
+		"aggregated":       {"a tenant's server may be behind an APIService", "/apis/metrics.k8s.io/v1beta1/nodes", 2 * year, 0, false, 2 * year},
 		"proxied":          {"a Pod's answer", "/api/v1/namespaces/a/pods/b/proxy/", 2 * year, 0, false, 2 * year},
 		"not asked so far": {"there is no other clock", "", 2 * year, 0, false, 2 * year},
 	}

@@ -106,7 +106,9 @@ func (w within) labels() bool {
 // LastKeys has the last one of keys with different values count, with a warning: everywhere if all is set, and otherwise in labels
 // and annotations, which others read. A refusal proposes the option.
 func (r *Reader) LastKeys(all bool, option string) *Reader {
-	r.repeats.labels, r.repeats.lenient, r.repeats.option = true, all, option
+	r.repeats.labels = true
+	r.repeats.lenient = all
+	r.repeats.option = option
 	return r
 }
 

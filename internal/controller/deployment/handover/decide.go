@@ -62,11 +62,12 @@ func (x *Index) decide(of *v1alpha1.BundleDeployment, target string, deployments
 		bySource[sources[i].Name] = &sources[i]
 	}
 	mine := bySource[effective.SourceName(of)]
+	fetched := fetchedBy(mine)
 	first := uint64(0)
 	for i := range deployments {
 		other := &deployments[i]
 		key := client.ObjectKeyFromObject(other)
-		if key == d.of || elsewhere(other, d.cluster) || !undecided(other, mine, bySource[effective.SourceName(other)], x.seen(key)) {
+		if key == d.of || elsewhere(other, d.cluster) || !undecided(other, mine, fetched, bySource[effective.SourceName(other)], x.seen(key)) {
 			continue
 		}
 		// Each waits for another one, so that a thousand that wait are not all woken by each of a thousand that were reconciled.
@@ -121,11 +122,11 @@ func (d Decision) Of(id inventory.ID) (to, waits string) {
 //	Ready with its newest revision      decided: it has what it wants
 //	reconciled with it by this process  decided: what it wants is in the index
 //	anything else                       undecided
-func undecided(other *v1alpha1.BundleDeployment, mine, its *v1alpha1.BundleSource, seen State) bool {
+func undecided(other *v1alpha1.BundleDeployment, mine *v1alpha1.BundleSource, fetched map[string]string, its *v1alpha1.BundleSource, seen State) bool {
 	if other.Spec.Suspend || !other.DeletionTimestamp.IsZero() {
 		return false
 	}
-	if behind(mine, its) {
+	if behind(mine, fetched, its) {
 		return true
 	}
 	newest := other.Status.LastAttemptedRevision
@@ -140,13 +141,12 @@ func undecided(other *v1alpha1.BundleDeployment, mine, its *v1alpha1.BundleSourc
 	return !reconciled || newest != seen.Revision && newest != status.LastAttemptedRevision && newest != status.RejectedRevision
 }
 
-// behind tells whether one source has fetched less than another one of the same upstream: its deployments do not know of the
-// newest commit.
-func behind(mine, its *v1alpha1.BundleSource) bool {
+// behind tells whether one source has fetched less than another one, which fetched the given digests of its upstreams: its deployments
+// do not know of the newest commit.
+func behind(mine *v1alpha1.BundleSource, fetched map[string]string, its *v1alpha1.BundleSource) bool {
 	if mine == nil || its == nil || mine.Name == its.Name || its.Spec.Suspend {
 		return false
 	}
-	fetched := fetchedBy(mine)
 	for upstream, digest := range fetchedBy(its) {
 		if newer, both := fetched[upstream]; both && newer != digest {
 			return true
@@ -158,6 +158,9 @@ func behind(mine, its *v1alpha1.BundleSource) bool {
 // fetchedBy are the digests that a source resolved, by upstream: its sources without the folders that they take and fill.
 func fetchedBy(source *v1alpha1.BundleSource) map[string]string {
 	found := map[string]string{}
+	if source == nil {
+		return found
+	}
 	for i := range source.Spec.Sources {
 		part := source.Spec.Sources[i].DeepCopy()
 		at := slices.IndexFunc(source.Status.Resolved, func(r v1alpha1.ResolvedSource) bool { return r.Destination == part.Destination })

@@ -17,7 +17,9 @@ import (
 func Trim(child *v1alpha1.BundleDeployment) {
 	child.ManagedFields = nil
 	if child.Labels[v1alpha1.RolloutLabel] == "" {
-		child.Annotations, child.Spec, child.Status = nil, v1alpha1.BundleDeploymentSpec{}, v1alpha1.BundleDeploymentStatus{}
+		child.Annotations = nil
+		child.Spec = v1alpha1.BundleDeploymentSpec{}
+		child.Status = v1alpha1.BundleDeploymentStatus{}
 		return
 	}
 	status := &child.Status
@@ -26,7 +28,9 @@ func Trim(child *v1alpha1.BundleDeployment) {
 	} else {
 		status.Inventory = nil
 	}
-	status.Plan, status.Executed, status.Hooks = nil, nil, nil
+	status.Plan = nil
+	status.Executed = nil
+	status.Hooks = nil
 	for i := range status.History {
 		one := &status.History[i]
 		status.History[i] = v1alpha1.RevisionRecord{

@@ -113,12 +113,16 @@ func (a attack) begin(t *testing.T, r *rig, namespaces int, suspended bool) (key
 			}))
 		}
 	}
+	awaited := cmp.Or(a.reason, v1alpha1.ReasonSucceeded) // what is measured is no installation
+	if suspended && !a.installs() {
+		awaited = v1alpha1.ReasonSuspended
+	}
 	for _, key := range keys { // edits that come faster than statuses are written keep the first one from being seen
 		r.eventually(t, t.Context(), "the costly bundle is under way", func(ctx context.Context) (bool, string) {
 			var d v1alpha1.BundleDeployment
 			err := r.admin.Get(ctx, key, &d)
 			reason := conditions.GetReason(&d, meta.ReadyCondition)
-			installed := !a.installs() && a.namespaces == 0 || reason == cmp.Or(a.reason, v1alpha1.ReasonSucceeded) // what is measured is no installation
+			installed := !a.installs() && a.namespaces == 0 || reason == awaited
 			return err == nil && reason != "" && installed, describe(&d)
 		})
 		if suspended && a.installs() {

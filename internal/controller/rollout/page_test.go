@@ -4,6 +4,7 @@ package rollout_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,5 +42,18 @@ func TestPageHasTheMetrics(t *testing.T) {
 	want, have := page.Found(`"((?:satchel|gotk)_\w+)"`, code.String()), page.Found("(?m)^\\| `((?:satchel|gotk)_\\w+)` \\|", page.Read(t, pageName))
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 2 {
 		t.Errorf("metrics in docs/%s (-want +got):\n%s", pageName, diff)
+	}
+}
+
+// TestArchitectureHasTheSteps wants the table of docs/architecture.md to have each step, in order.
+func TestArchitectureHasTheSteps(t *testing.T) {
+	_, section, _ := strings.Cut(page.Read(t, "architecture.md"), "\n## What happens to a BundleRollout\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var have []string
+	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z-]+) \| `).FindAllStringSubmatch(section, -1) {
+		have = append(have, row[1])
+	}
+	if diff := cmp.Diff(rollout.Steps(), have); diff != "" {
+		t.Errorf("steps in docs/architecture.md (-want +got):\n%s", diff)
 	}
 }

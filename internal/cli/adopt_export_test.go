@@ -38,16 +38,16 @@ func packedRelease(t *testing.T, values string) []byte {
 
 // release stores a revision of a Helm release in the cluster.
 func (c testCluster) release(all client.Client, name, revision, status, values string) {
-	c.t.Helper()
+	c.T.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.namespace, Name: "sh.helm.release.v1." + name + ".v" + revision,
+			Namespace: c.Namespace, Name: "sh.helm.release.v1." + name + ".v" + revision,
 			Labels: map[string]string{"owner": "helm", "name": name, "status": status, "version": revision},
 		},
-		Type: "helm.sh/release.v1", Data: map[string][]byte{"release": packedRelease(c.t, values)},
+		Type: "helm.sh/release.v1", Data: map[string][]byte{"release": packedRelease(c.T, values)},
 	}
-	if err := all.Create(c.t.Context(), secret); err != nil {
-		c.t.Fatal(err)
+	if err := all.Create(c.T.Context(), secret); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -60,10 +60,10 @@ func TestAdoptExport(t *testing.T) {
 	c.release(c.any, "broken", "1", "failed", `{}`)
 	const repository = "https://charts.example.org/stable"
 
-	got := c.satchel("adopt", "web-app", "--export", "--former", "helm/web", "--helm-repository", repository, "--service-account", "shop")
-	c.want(got, kit.ExitOK, "--former helm/web --dry-run")
+	got := c.Satchel("adopt", "web-app", "--export", "--former", "helm/web", "--helm-repository", repository, "--service-account", "shop")
+	c.Want(got, kit.ExitOK, "--former helm/web --dry-run")
 	var d v1alpha1.BundleDeployment
-	if err := yaml.UnmarshalStrict([]byte(got.out), &d); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(got.Out), &d); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
 	chart := d.Spec.Source.Sources[0].Helm
@@ -72,20 +72,20 @@ func TestAdoptExport(t *testing.T) {
 		t.Error(got)
 	}
 	printed := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(got.out), &printed.Object); err != nil {
+	if err := yaml.Unmarshal([]byte(got.Out), &printed.Object); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.any.Create(t.Context(), printed, client.DryRunAll); err != nil {
 		t.Errorf("what is printed is refused: %v", err)
 	}
 
-	got = c.satchel("adopt", "db", "--export", "--image", "oci://ghcr.io/org/charts/ingress")
-	c.want(got, kit.ExitOK, "kind: Secret", "name: db-values", "CANARY-db", "size: 12345678901234567", "ref: ghcr.io/org/charts/ingress:4.1.0_b1",
+	got = c.Satchel("adopt", "db", "--export", "--image", "oci://ghcr.io/org/charts/ingress")
+	c.Want(got, kit.ExitOK, "kind: Secret", "name: db-values", "CANARY-db", "size: 12345678901234567", "ref: ghcr.io/org/charts/ingress:4.1.0_b1",
 		"values look like secrets (auth.password)", "encrypt it")
-	if deployment := got.out[strings.LastIndex(got.out, "---"):]; strings.Contains(got.err, "CANARY") || strings.Contains(deployment, "CANARY") || !strings.Contains(deployment, "valuesFrom") {
+	if deployment := got.Out[strings.LastIndex(got.Out, "---"):]; strings.Contains(got.Err, "CANARY") || strings.Contains(deployment, "CANARY") || !strings.Contains(deployment, "valuesFrom") {
 		t.Error(got)
 	}
-	c.want(c.satchel("adopt", "web", "--export", "--git", "https://git.example.org/a.git", "--directory", "charts/web", "--values-secret"), kit.ExitOK,
+	c.Want(c.Satchel("adopt", "web", "--export", "--git", "https://git.example.org/a.git", "--directory", "charts/web", "--values-secret"), kit.ExitOK,
 		"directory: charts/web", "name: web-values", "the values are in the Secret web-values", "check that the branch main has it")
 
 	for says, args := range map[string][]string{
@@ -99,7 +99,7 @@ func TestAdoptExport(t *testing.T) {
 		"is a registry: write --image ghcr.io/org/CHART":                                               {"web", "--export", "--helm-repository", "oci://ghcr.io/org"},
 		"have no effect without --git":                                                                 {"web", "--export", "--image", "a/b", "--branch", "x"},
 	} {
-		c.want(c.satchel(append([]string{"adopt"}, args...)...), kit.ExitError, says)
+		c.Want(c.Satchel(append([]string{"adopt"}, args...)...), kit.ExitError, says)
 	}
 }
 

@@ -59,18 +59,18 @@ func newAdoption(t *testing.T) adoptionCluster {
 	t.Helper()
 	c := adoptionCluster{testCluster: newTestCluster(t)}
 	var err error
-	if c.any, err = client.New(c.cp.RESTConfig(), client.Options{}); err != nil {
+	if c.any, err = client.New(c.CP.RESTConfig(), client.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	c.served, _, err = installation.ServeArtifacts(t.Context(), c.cp.RESTConfig(), t.TempDir())
+	c.served, _, err = installation.ServeArtifacts(t.Context(), c.CP.RESTConfig(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := fstest.MapFS{"all.yaml": {Data: []byte(adopted)}}
-	if _, err := c.served.Publish(t.Context(), c.namespace, "web", "v1", files); err != nil {
+	if _, err := c.served.Publish(t.Context(), c.Namespace, "web", "v1", files); err != nil {
 		t.Fatal(err)
 	}
-	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Source, d.Spec.SourceRef = nil, &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "web"}
 	}))
 	return c
@@ -78,25 +78,25 @@ func newAdoption(t *testing.T) adoptionCluster {
 
 // put creates an object of the bundle, changed, as a field manager.
 func (c adoptionCluster) put(manager, name string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-	c.t.Helper()
+	c.T.Helper()
 	for document := range strings.SplitSeq(adopted, "---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
 		if object.GetKind()+"/"+object.GetName() != name {
 			continue
 		}
-		object.SetNamespace(c.namespace)
+		object.SetNamespace(c.Namespace)
 		if change != nil {
 			change(object)
 		}
-		if err := c.any.Create(c.t.Context(), object, client.FieldOwner(manager)); err != nil {
-			c.t.Fatal(err)
+		if err := c.any.Create(c.T.Context(), object, client.FieldOwner(manager)); err != nil {
+			c.T.Fatal(err)
 		}
 		return object
 	}
-	c.t.Fatalf("there is no %s", name)
+	c.T.Fatalf("there is no %s", name)
 	return nil
 }
 
@@ -114,7 +114,7 @@ func labelled(pairs ...string) func(*unstructured.Unstructured) {
 func TestAdoptShows(t *testing.T) {
 	c := newAdoption(t)
 	c.put("helm", "ConfigMap/settings", func(o *unstructured.Unstructured) {
-		o.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": c.namespace})
+		o.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": c.Namespace})
 	})
 	c.put("kustomize-controller", "Service/web", labelled("kustomize.toolkit.fluxcd.io/name", "apps", "kustomize.toolkit.fluxcd.io/namespace", "flux-system"))
 	deployment := c.put("argocd-controller", "Deployment/web", func(o *unstructured.Unstructured) {
@@ -123,22 +123,22 @@ func TestAdoptShows(t *testing.T) {
 		_ = unstructured.SetNestedField(o.Object, "former", "spec", "template", "spec", "serviceAccountName")
 	})
 	extra := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
-		"name": "extra", "namespace": c.namespace, "annotations": map[string]any{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": c.namespace}}}}
+		"name": "extra", "namespace": c.Namespace, "annotations": map[string]any{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": c.Namespace}}}}
 	if err := c.any.Create(t.Context(), extra); err != nil {
 		t.Fatal(err)
 	}
-	got := c.satchel("adopt", "web", "--dry-run")
-	if got.code != kit.ExitOK {
+	got := c.Satchel("adopt", "web", "--dry-run")
+	if got.Code != kit.ExitOK {
 		t.Errorf("got %s", got)
 	}
-	golden(t, "adopt/dry-run", strings.ReplaceAll(got.String(), c.namespace, "NAMESPACE"))
+	golden(t, "adopt/dry-run", strings.ReplaceAll(got.String(), c.Namespace, "NAMESPACE"))
 
 	var found adopt.Adoption
-	if got := c.satchel("adopt", "web", "--dry-run", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Objects) != 4 || len(found.Restarts) != 1 || len(found.Former) != 3 {
+	if got := c.Satchel("adopt", "web", "--dry-run", "-o", "json"); json.Unmarshal([]byte(got.Out), &found) != nil || len(found.Objects) != 4 || len(found.Restarts) != 1 || len(found.Former) != 3 {
 		t.Errorf("got %s", got)
 	}
 	// Pods would restart, so nothing is changed although --yes was given.
-	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "Nothing was adopted, because Pods would restart")
+	c.Want(c.Satchel("adopt", "web", "--yes"), kit.ExitNo, "Nothing was adopted, because Pods would restart")
 	after := deployment.DeepCopy()
 	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(deployment), after); err != nil || after.GetGeneration() != 1 || after.GetAnnotations()[v1alpha1.OrphanedAnnotation] != "" || after.GetLabels()["argocd.argoproj.io/instance"] == "" {
 		t.Errorf("the Deployment changed: %v %v", err, after)
@@ -148,7 +148,7 @@ func TestAdoptShows(t *testing.T) {
 // TestAdoptReleases checks that the objects have no owner even if no controller adopts them, and that a second run continues.
 func TestAdoptReleases(t *testing.T) {
 	c := newAdoption(t)
-	owner := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "owner", "namespace": c.namespace}}}
+	owner := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "owner", "namespace": c.Namespace}}}
 	if err := c.any.Create(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestAdoptReleases(t *testing.T) {
 		_ = c.any.Patch(context.WithoutCancel(t.Context()), settings, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 	for range 2 { // released once, and then still
-		c.want(c.satchel("adopt", "web", "--yes", "--timeout", "1s"), kit.ExitError, "ConfigMap "+c.namespace+"/settings: released", "was not handled within 1s")
+		c.Want(c.Satchel("adopt", "web", "--yes", "--timeout", "1s"), kit.ExitError, "ConfigMap "+c.Namespace+"/settings: released", "was not handled within 1s")
 		live := settings.DeepCopy()
 		if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(settings), live); err != nil {
 			t.Fatal(err)
@@ -188,13 +188,13 @@ func TestAdoptReleases(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	c := newAdoption(t)
 	other := c.put("satchel/elsewhere/other", "ConfigMap/settings", labelled(v1alpha1.DeploymentLabel, "other", v1alpha1.NamespaceLabel, "elsewhere"))
-	c.want(c.satchel("adopt", "web", "--yes"), kit.ExitNo, "conflict", "belongs to BundleDeployment elsewhere/other", "Nothing was adopted")
+	c.Want(c.Satchel("adopt", "web", "--yes"), kit.ExitNo, "conflict", "belongs to BundleDeployment elsewhere/other", "Nothing was adopted")
 	after := other.DeepCopy()
 	if err := c.any.Get(t.Context(), client.ObjectKeyFromObject(other), after); err != nil || after.GetResourceVersion() != other.GetResourceVersion() {
 		t.Errorf("the object changed: %v", err)
 	}
-	c.create(aDeployment(called("asleep"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
-	c.create(aDeployment(called("unfetched"), reference))
+	c.Create(aDeployment(called("asleep"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
+	c.Create(aDeployment(called("unfetched"), reference))
 	for want, args := range map[string][]string{
 		"there is no BundleDeployment \"wbe\"":                        {"wbe", "--dry-run"},
 		"is suspended, so it would not adopt the released objects":    {"asleep", "--dry-run"},
@@ -206,14 +206,14 @@ func TestAdoptRefuses(t *testing.T) {
 		"--former \"web\" is none of csv/NAME, clusterextension/NAME": {"web", "--yes", "--former", "web"},
 		"you may not get bundledeployments.satchel.dev":               {"web", "--dry-run", "--as", "unprivileged"},
 	} {
-		c.want(c.satchel(append([]string{"adopt"}, args...)...), kit.ExitError, want)
+		c.Want(c.Satchel(append([]string{"adopt"}, args...)...), kit.ExitError, want)
 	}
 }
 
 // TestMigrateCluster reads from a cluster that serves none of the APIs.
 func TestMigrateCluster(t *testing.T) {
 	c := newTestCluster(t)
-	c.want(c.satchel("migrate", "--cluster"), kit.ExitOK, "The cluster serves none of the APIs of RukPak and OLM", "Nothing to migrate was found.")
+	c.Want(c.Satchel("migrate", "--cluster"), kit.ExitOK, "The cluster serves none of the APIs of RukPak and OLM", "Nothing to migrate was found.")
 }
 
 // TestFormerOwnerRemoval checks that each recognized kind of owner has instructions for its removal.
@@ -256,20 +256,20 @@ func TestFormerOfTrackingID(t *testing.T) {
 // TestAdoptWaits: right after kubectl apply, the source is not fetched yet.
 func TestAdoptWaits(t *testing.T) {
 	c := newAdoption(t)
-	c.create(aDeployment(called("late"), func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(called("late"), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Source, d.Spec.SourceRef = nil, &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "late"}
 	}))
-	c.create(&v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.BundleSourceSpec{
+	c.Create(&v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.BundleSourceSpec{
 		Sources: []v1alpha1.Source{{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}}}})
-	c.want(c.satchel("adopt", "late", "--dry-run", "--timeout", "100ms"), kit.ExitError, "Waiting for the BundleSource late: ", "has not been fetched yet")
+	c.Want(c.Satchel("adopt", "late", "--dry-run", "--timeout", "100ms"), kit.ExitError, "Waiting for the BundleSource late: ", "has not been fetched yet")
 
-	f := c.follow("adopt", "late", "--dry-run")
-	following{t: t, out: f.err, err: f.out, code: f.code}.until("Waiting for the BundleSource late: ")
-	if _, err := c.served.Publish(t.Context(), c.namespace, "late", "v1", fstest.MapFS{"all.yaml": {Data: []byte(adopted)}}); err != nil {
+	f := c.Follow("adopt", "late", "--dry-run")
+	f.UntilNoted("Waiting for the BundleSource late: ")
+	if _, err := c.served.Publish(t.Context(), c.Namespace, "late", "v1", fstest.MapFS{"all.yaml": {Data: []byte(adopted)}}); err != nil {
 		t.Fatal(err)
 	}
-	if code := <-f.code; code != kit.ExitOK || !strings.Contains(f.out.String(), "ConfigMap "+c.namespace+"/settings") {
-		t.Errorf("exit %d: %s%s", code, f.out, f.err)
+	if code := <-f.Code; code != kit.ExitOK || !strings.Contains(f.Out.String(), "ConfigMap "+c.Namespace+"/settings") {
+		t.Errorf("exit %d: %s%s", code, f.Out, f.Err)
 	}
 }
 

@@ -20,14 +20,14 @@ import (
 
 // advertised changes the artifact in the status of the source.
 func (c playedCluster) advertised(change func(*v1alpha1.BundleSource)) {
-	c.t.Helper()
+	c.T.Helper()
 	var source v1alpha1.BundleSource
-	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "podinfo"}, &source); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Get(c.T.Context(), client.ObjectKey{Namespace: c.Namespace, Name: "podinfo"}, &source); err != nil {
+		c.T.Fatal(err)
 	}
 	change(&source)
-	if err := c.client.Status().Update(c.t.Context(), &source); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Status().Update(c.T.Context(), &source); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -35,41 +35,41 @@ func (c playedCluster) advertised(change func(*v1alpha1.BundleSource)) {
 func TestArtifact(t *testing.T) {
 	c := newPlayedCluster(t)
 	const manifest = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: \"\\e[31m\"}}\n"
-	c.want(c.satchel("artifact", "podinfo"), kit.ExitError, "has no artifact yet: see satchel status podinfo")
-	c.want(c.satchel("artifact", "source", "podinfo"), kit.ExitError, "has no artifact yet: see satchel status source podinfo")
-	c.want(c.satchel("artifact", "nothing"), kit.ExitError, `there is no BundleDeployment "nothing"`)
+	c.Want(c.Satchel("artifact", "podinfo"), kit.ExitError, "has no artifact yet: see satchel status podinfo")
+	c.Want(c.Satchel("artifact", "source", "podinfo"), kit.ExitError, "has no artifact yet: see satchel status source podinfo")
+	c.Want(c.Satchel("artifact", "nothing"), kit.ExitError, `there is no BundleDeployment "nothing"`)
 	c.publish(manifest)
 
 	for _, args := range [][]string{{"podinfo"}, {"deployment", "podinfo"}, {"source", "podinfo"}, {"source/podinfo"}} {
-		c.want(c.satchel(append([]string{"artifact"}, args...)...), kit.ExitOK,
-			"Artifact of bundlesource/"+c.namespace+"/podinfo: 1 file, 76 B\n", ", verified\n", "SIZE   PATH\n76 B   manifests/all.yaml\n")
-		if got := c.satchel(append(append([]string{"artifact"}, args...), "manifests/all.yaml")...); got.code != kit.ExitOK || got.out != manifest {
+		c.Want(c.Satchel(append([]string{"artifact"}, args...)...), kit.ExitOK,
+			"Artifact of bundlesource/"+c.Namespace+"/podinfo: 1 file, 76 B\n", ", verified\n", "SIZE   PATH\n76 B   manifests/all.yaml\n")
+		if got := c.Satchel(append(append([]string{"artifact"}, args...), "manifests/all.yaml")...); got.Code != kit.ExitOK || got.Out != manifest {
 			t.Errorf("%v: %s", args, got)
 		}
 	}
-	if got := c.satchel("artifact", "podinfo", "-o", "name"); got.out != "manifests/all.yaml\n" {
+	if got := c.Satchel("artifact", "podinfo", "-o", "name"); got.Out != "manifests/all.yaml\n" {
 		t.Errorf("got %s", got)
 	}
 	var held struct {
 		Source, Revision, Digest string
 		Files                    []map[string]any
 	}
-	got := c.satchel("artifact", "podinfo", "-o", "json")
-	if err := json.Unmarshal([]byte(got.out), &held); err != nil {
+	got := c.Satchel("artifact", "podinfo", "-o", "json")
+	if err := json.Unmarshal([]byte(got.Out), &held); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
-	if diff := cmp.Diff([]map[string]any{{"path": "manifests/all.yaml", "size": 76.0}}, held.Files); diff != "" || held.Source != "bundlesource/"+c.namespace+"/podinfo" {
+	if diff := cmp.Diff([]map[string]any{{"path": "manifests/all.yaml", "size": 76.0}}, held.Files); diff != "" || held.Source != "bundlesource/"+c.Namespace+"/podinfo" {
 		t.Errorf("got %+v: %s", held, diff)
 	}
-	c.want(c.satchel("artifact", "podinfo", "manifests/al.yaml"), kit.ExitError, "there is no file manifests/al.yaml", "there is: manifests/all.yaml")
-	c.want(c.satchel("artifact", "podinfo", "manifests"), kit.ExitError, "is a folder in the artifact")
+	c.Want(c.Satchel("artifact", "podinfo", "manifests/al.yaml"), kit.ExitError, "there is no file manifests/al.yaml", "there is: manifests/all.yaml")
+	c.Want(c.Satchel("artifact", "podinfo", "manifests"), kit.ExitError, "is a folder in the artifact")
 
 	dir := filepath.Join(t.TempDir(), "out")
-	c.want(c.satchel("artifact", "podinfo", "--dir", dir), kit.ExitOK, "Written to "+dir)
+	c.Want(c.Satchel("artifact", "podinfo", "--dir", dir), kit.ExitOK, "Written to "+dir)
 	if text, err := os.ReadFile(filepath.Join(dir, "manifests", "all.yaml")); err != nil || string(text) != manifest {
 		t.Errorf("%v: %q", err, text)
 	}
-	c.want(c.satchel("artifact", "podinfo", "--dir", dir), kit.ExitError, "is not empty: name another one")
+	c.Want(c.Satchel("artifact", "podinfo", "--dir", dir), kit.ExitError, "is not empty: name another one")
 }
 
 // TestArtifactIsVerified: bytes with another digest are not shown.
@@ -79,10 +79,10 @@ func TestArtifactIsVerified(t *testing.T) {
 	c.advertised(func(s *v1alpha1.BundleSource) { s.Status.Artifact.Digest = digestA })
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, args := range [][]string{{"artifact", "podinfo"}, {"artifact", "podinfo", "manifests/all.yaml"}, {"artifact", "podinfo", "--dir", dir}} {
-		got := c.satchel(args...)
-		c.want(got, kit.ExitError, "sent bytes with digest")
-		if got.out != "" {
-			t.Errorf("%v shows %q", args, got.out)
+		got := c.Satchel(args...)
+		c.Want(got, kit.ExitError, "sent bytes with digest")
+		if got.Out != "" {
+			t.Errorf("%v shows %q", args, got.Out)
 		}
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
@@ -99,12 +99,12 @@ func TestArtifactUnavailable(t *testing.T) {
 	c.advertised(func(s *v1alpha1.BundleSource) {
 		s.Status.Artifact.URL = strings.Replace(s.Status.Artifact.URL, c.url, server.URL, 1)
 	})
-	c.want(c.satchel("artifact", "podinfo"), kit.ExitError, "accepts only tokens of ServiceAccounts")
+	c.Want(c.Satchel("artifact", "podinfo"), kit.ExitError, "accepts only tokens of ServiceAccounts")
 	status = http.StatusNotFound
-	c.want(c.satchel("artifact", "podinfo"), kit.ExitError, "no longer has it")
+	c.Want(c.Satchel("artifact", "podinfo"), kit.ExitError, "no longer has it")
 	server.Close()
-	c.want(c.satchel("artifact", "podinfo"), kit.ExitError, "cannot be reached", "the command check says whether")
-	c.want(c.satchel("artifact", "podinfo", "--as", "jane"), kit.ExitError, "you may not get bundledeployments.satchel.dev")
+	c.Want(c.Satchel("artifact", "podinfo"), kit.ExitError, "cannot be reached", "the command check says whether")
+	c.Want(c.Satchel("artifact", "podinfo", "--as", "jane"), kit.ExitError, "you may not get bundledeployments.satchel.dev")
 }
 
 func TestArtifactUsage(t *testing.T) {
@@ -119,7 +119,7 @@ func TestArtifactUsage(t *testing.T) {
 		"history":    {"sources have none", "name one in place of the source", []string{"source", "a", "--revision", "previous"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := satchel(t, append([]string{"artifact"}, tc.args...)...); got.code != kit.ExitError || !strings.Contains(got.err, tc.want) {
+			if got := satchel(t, append([]string{"artifact"}, tc.args...)...); got.Code != kit.ExitError || !strings.Contains(got.Err, tc.want) {
 				t.Errorf("%s: %s", tc.reason, got)
 			}
 		})

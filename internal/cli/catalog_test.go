@@ -45,7 +45,7 @@ func catalogOutputs(t *testing.T, command string, lines [][]string) {
 	var text strings.Builder
 	for _, line := range lines {
 		got := satchel(t, append([]string{"catalog", command}, line...)...)
-		if hidden := hiddenIn(got.out + got.err); hidden != "" {
+		if hidden := hiddenIn(got.Out + got.Err); hidden != "" {
 			t.Errorf("%q shows %s", line, hidden)
 		}
 		fmt.Fprintf(&text, "# catalog %s %s\n%s\n", command, strings.Join(line, " "), got)

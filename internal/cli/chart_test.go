@@ -75,7 +75,7 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 		"inputs twice": {reason: "it can be read once", args: []string{"--values", "-", "--values", "-"}, want: "only one of -f, --config and --values can be standard input"},
 	} {
 		got := satchel(t, append([]string{"render", folder, "--install-namespace", "demo"}, tc.args...)...)
-		if got.code != kit.ExitError || !strings.Contains(got.err, tc.want) {
+		if got.Code != kit.ExitError || !strings.Contains(got.Err, tc.want) {
 			t.Errorf("%s (%s): want %q, got %s", name, tc.reason, tc.want, got)
 		}
 	}
@@ -85,7 +85,7 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 func TestChartFlagsOfOtherFormats(t *testing.T) {
 	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--set", "a=b")
 	const want = "the bundle is plain+v0: --release-name, --values, --values-files, --set, --kube-version and --api-versions have no effect on it"
-	if got.code != kit.ExitOK || !strings.Contains(got.err, want) {
+	if got.Code != kit.ExitOK || !strings.Contains(got.Err, want) {
 		t.Errorf("%s", got)
 	}
 }
@@ -153,17 +153,17 @@ func TestRenderChart(t *testing.T) {
 			want: []string{"name: eu\n", "tag: v2\n", "kube: v1.30.1", "gadget: \"true\""}},
 	} {
 		got := satchel(t, append([]string{"render", dir, "--install-namespace", "demo"}, tc.args...)...)
-		if got.code != kit.ExitOK {
+		if got.Code != kit.ExitOK {
 			t.Fatalf("%s: %s", name, got)
 		}
 		for _, want := range tc.want {
-			if !strings.Contains(got.out, want) {
-				t.Errorf("%s: %q is missing in\n%s", name, want, got.out)
+			if !strings.Contains(got.Out, want) {
+				t.Errorf("%s: %q is missing in\n%s", name, want, got.Out)
 			}
 		}
 	}
 	got := satchel(t, "render", dir, "--install-namespace", "demo", "--set", "image.tag=8080")
-	if got.code != kit.ExitError || !strings.Contains(got.err, "image.tag") && !strings.Contains(got.err, "/image/tag") {
+	if got.Code != kit.ExitError || !strings.Contains(got.Err, "image.tag") && !strings.Contains(got.Err, "/image/tag") {
 		t.Errorf("the schema says nothing: %s", got)
 	}
 }
@@ -171,19 +171,19 @@ func TestRenderChart(t *testing.T) {
 // TestInspectChart shows what a chart is.
 func TestInspectChart(t *testing.T) {
 	got := satchel(t, "inspect", chartFolder(t))
-	if got.code != kit.ExitOK {
+	if got.Code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	for _, want := range []string{
 		"Sells things.", "Format:              helm", "Chart:               shop 1.2.3", "App version:         4.5", "Charts in it:        db 0.1.0",
 		"Schema of values:    values.schema.json", "Hooks (1):", "Job operators/migrate: pre-install, pre-upgrade, weight -5, before-hook-creation", "example.org/migrate:v1",
 	} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("%q is missing in\n%s", want, got.out)
+		if !strings.Contains(got.Out, want) {
+			t.Errorf("%q is missing in\n%s", want, got.Out)
 		}
 	}
 	var value inspect.Description
-	if err := json.Unmarshal([]byte(satchel(t, "inspect", chartFolder(t), "-o", "json").out), &value); err != nil || value.Chart == nil || !value.Chart.ValuesSchema || len(value.Chart.Hooks) != 1 {
+	if err := json.Unmarshal([]byte(satchel(t, "inspect", chartFolder(t), "-o", "json").Out), &value); err != nil || value.Chart == nil || !value.Chart.ValuesSchema || len(value.Chart.Hooks) != 1 {
 		t.Errorf("%v, %+v", err, value.Chart)
 	}
 }
@@ -211,11 +211,11 @@ func TestChartOfRegistry(t *testing.T) {
 	ref := server.Host() + "/charts/shop:1.2.3"
 	for _, args := range [][]string{{}, {"--format", "helm"}, {"--path", "shop"}} {
 		got := satchel(t, append([]string{"render", ref, "--insecure", "--install-namespace", "shop", "--release-name", "x"}, args...)...)
-		if got.code != kit.ExitOK || !strings.Contains(got.out, "name: x") {
+		if got.Code != kit.ExitOK || !strings.Contains(got.Out, "name: x") {
 			t.Errorf("%v: %s", args, got)
 		}
 	}
-	if got := satchel(t, "inspect", ref, "--insecure"); got.code != kit.ExitOK || !strings.Contains(got.out, "1.2.3") {
+	if got := satchel(t, "inspect", ref, "--insecure"); got.Code != kit.ExitOK || !strings.Contains(got.Out, "1.2.3") {
 		t.Errorf("%s", got)
 	}
 }

@@ -25,18 +25,18 @@ func TestCheckOfArgoTracking(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.satchel("check"); strings.Contains(got.out, "Argo CD") {
-		t.Errorf("without an Application nothing is said of Argo CD: %s", got.out)
+	if got := c.Satchel("check"); strings.Contains(got.Out, "Argo CD") {
+		t.Errorf("without an Application nothing is said of Argo CD: %s", got.Out)
 	}
 	application := c.object("", "{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: shop}, spec: {}}")
-	t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(t.Context()), application) })
+	t.Cleanup(func() { _ = c.AnyClient().Delete(context.WithoutCancel(t.Context()), application) })
 	taken := c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: taken, labels: {app.kubernetes.io/instance: shop, example.org/app: other}}}")
 	other := c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, labels: {app.kubernetes.io/instance: release}}}")
 	c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: foreign, labels: {app.kubernetes.io/instance: shop}}}")
-	c.create(aDeployment(called("app"), lists(t, taken, other)))
+	c.Create(aDeployment(called("app"), lists(t, taken, other)))
 	configuration := c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cm}}")
-	hint := "Set application.resourceTrackingMethod: annotation in the ConfigMap " + c.namespace + "/argocd-cm."
-	object := "ConfigMap " + c.namespace + "/taken of BundleDeployment " + c.namespace + "/app, as one of the Application shop"
+	hint := "Set application.resourceTrackingMethod: annotation in the ConfigMap " + c.Namespace + "/argocd-cm."
+	object := "ConfigMap " + c.Namespace + "/taken of BundleDeployment " + c.Namespace + "/app, as one of the Application shop"
 	for name, tc := range map[string]struct {
 		reason, method, key string
 		want, not           []string
@@ -47,10 +47,10 @@ func TestCheckOfArgoTracking(t *testing.T) {
 		"annotation":  {"labels do not matter", "annotation", "", []string{"✓ Argo CD", "by annotation"}, []string{object}},
 	} {
 		patch := fmt.Appendf(nil, `{"data":{"application.resourceTrackingMethod":%q,"application.instanceLabelKey":%q}}`, tc.method, tc.key)
-		if err := c.anyClient().Patch(t.Context(), configuration, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		if err := c.AnyClient().Patch(t.Context(), configuration, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 			t.Fatal(err)
 		}
-		got := c.satchel("check").out
+		got := c.Satchel("check").Out
 		for _, text := range tc.want {
 			if !strings.Contains(got, text) {
 				t.Errorf("%s: %q is missing in %s: %s", name, text, got, tc.reason)

@@ -131,7 +131,7 @@ func TestLeader(t *testing.T) {
 
 // system installs objects that look like Satchel into the namespace; kwok runs the Pods.
 func (c testCluster) system() {
-	c.t.Helper()
+	c.T.Helper()
 	for _, name := range check.ControllerNames {
 		labels := "labels: {app.kubernetes.io/part-of: satchel, app.kubernetes.io/name: " + name + "}"
 		c.object("", `
@@ -156,14 +156,14 @@ spec: {holderIdentity: pod-1, leaseDurationSeconds: 35, renewTime: "`+time.Now()
 
 // checks runs check until a Deployment's Pods are up, and returns the findings by name.
 func (c testCluster) checks(settled func(map[string]check.Finding) bool, args ...string) (map[string]check.Finding, outcome) {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	c.T.Helper()
+	ctx, cancel := context.WithTimeout(c.T.Context(), time.Minute)
 	defer cancel()
 	for {
-		got := c.satchel(append([]string{"check", "--system-namespace", c.namespace, "-o", "json"}, args...)...)
+		got := c.Satchel(append([]string{"check", "--system-namespace", c.Namespace, "-o", "json"}, args...)...)
 		var report check.Report
-		if err := json.Unmarshal([]byte(got.out), &report); err != nil {
-			c.t.Fatalf("%v: %s", err, got)
+		if err := json.Unmarshal([]byte(got.Out), &report); err != nil {
+			c.T.Fatalf("%v: %s", err, got)
 		}
 		found := map[string]check.Finding{}
 		for _, f := range report.Checks {
@@ -193,14 +193,14 @@ func TestCheck(t *testing.T) {
 	found, got := c.checks(now)
 	states(found, map[string]check.State{"Kubernetes": check.CheckOK, "CRDs": check.CheckOK, "Controllers": check.CheckFailed, "Leaders": check.CheckWarning,
 		"Artifact server": check.CheckFailed, "Impersonation": check.CheckWarning, "Network policies": check.CheckWarning})
-	if got.code != kit.ExitNo {
+	if got.Code != kit.ExitNo {
 		t.Error(got)
 	}
 
 	c.object("", `{apiVersion: v1, kind: Secret, metadata: {name: `+check.KeysSecret+`}}`)
 	label := func(value string) {
 		t.Helper()
-		c.change(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}, `{"metadata":{"labels":{"satchel.dev/approval":`+value+`}}}`)
+		c.change(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace}}, `{"metadata":{"labels":{"satchel.dev/approval":`+value+`}}}`)
 	}
 	label(`"required"`)
 	c.object("", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: approving}}`)
@@ -215,38 +215,38 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: approving}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: approving}
-subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.namespace+`}]`)
+subjects: [{kind: ServiceAccount, name: approving, namespace: `+c.Namespace+`}]`)
 	found, _ = c.checks(now)
 	states(found, map[string]check.State{"Keys": check.CheckWarning, "Approvers": check.CheckWarning})
-	if text := found["Approvers"].Detail; !strings.Contains(text, c.namespace+"/approving may create bundleapprovals.satchel.dev in "+c.namespace) || strings.Contains(text, "/harmless") {
+	if text := found["Approvers"].Detail; !strings.Contains(text, c.Namespace+"/approving may create bundleapprovals.satchel.dev in "+c.Namespace) || strings.Contains(text, "/harmless") {
 		t.Errorf("approvers: %s", text)
 	}
 	label("null")
 
 	c.system()
-	c.create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"))))
+	c.Create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Pod x: no image"))))
 	found, _ = c.checks(func(f map[string]check.Finding) bool {
 		return f["Controller "+check.DeploymentAccount].State == check.CheckOK
 	})
 	states(found, map[string]check.State{"Controller " + check.DeploymentAccount: check.CheckOK, "Controller bundle-source-controller": check.CheckOK,
 		"Controller " + check.DeploymentAccount + " version": check.CheckWarning, "Leader of " + check.DeploymentAccount: check.CheckOK,
 		"Artifact server": check.CheckWarning, "Impersonation": check.CheckFailed, "Network policies": check.CheckOK, "BundleDeployments": check.CheckWarning})
-	if text := found["Impersonation"].Detail; !strings.Contains(text, c.namespace) {
+	if text := found["Impersonation"].Detail; !strings.Contains(text, c.Namespace) {
 		t.Errorf("the namespace is not named: %s", text)
 	}
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: impersonator}, rules: [{apiGroups: [""], resources: [serviceaccounts], verbs: [impersonate]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: impersonator}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: impersonator},
-  subjects: [{kind: ServiceAccount, name: `+check.DeploymentAccount+`, namespace: `+c.namespace+`}]}`)
+  subjects: [{kind: ServiceAccount, name: `+check.DeploymentAccount+`, namespace: `+c.Namespace+`}]}`)
 	found, _ = c.checks(func(f map[string]check.Finding) bool { return f["Impersonation"].State == check.CheckOK })
 	states(found, map[string]check.State{"Impersonation": check.CheckOK})
 
 	found, got = c.checks(now, "--as", "unprivileged")
 	states(found, map[string]check.State{"CRDs": check.CheckUnknown, "Controllers": check.CheckUnknown, "Leaders": check.CheckUnknown, "Artifact server": check.CheckUnknown,
 		"Impersonation": check.CheckUnknown, "Network policies": check.CheckUnknown, "BundleDeployments": check.CheckUnknown})
-	if got.code != kit.ExitOK {
+	if got.Code != kit.ExitOK {
 		t.Errorf("what is not known is not broken: %s", got)
 	}
-	c.want(c.satchel("check", "nonsense"), kit.ExitError, "check takes no arguments")
+	c.Want(c.Satchel("check", "nonsense"), kit.ExitError, "check takes no arguments")
 }
 
 // TestArtifactServerAnswers distinguishes answers of the artifact server from those of the API server's proxy.
@@ -303,26 +303,26 @@ func TestCheckPre(t *testing.T) {
 			t.Errorf("%s: %+v", name, found[name])
 		}
 	}
-	if got.code != kit.ExitOK || !strings.Contains(found["Installed"].Detail, "installed already (v1alpha1)") {
+	if got.Code != kit.ExitOK || !strings.Contains(found["Installed"].Detail, "installed already (v1alpha1)") {
 		t.Error(got)
 	}
 	found, got = c.checks(now, "--pre", "--as", "unprivileged")
-	if rights := found["Your permissions"]; got.code != kit.ExitNo || rights.State != check.CheckFailed || !strings.Contains(rights.Detail, "create customresourcedefinitions.apiextensions.k8s.io") ||
+	if rights := found["Your permissions"]; got.Code != kit.ExitNo || rights.State != check.CheckFailed || !strings.Contains(rights.Detail, "create customresourcedefinitions.apiextensions.k8s.io") ||
 		!strings.Contains(rights.Detail, "impersonate serviceaccounts") {
 		t.Errorf("%+v", rights)
 	}
 	crd := parse(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: beds.`+c.namespace+`.example.org}
-spec: {group: `+c.namespace+`.example.org, scope: Namespaced, names: {kind: Bed, plural: beds, listKind: BedList, shortNames: [bdep]},
+metadata: {name: beds.`+c.Namespace+`.example.org}
+spec: {group: `+c.Namespace+`.example.org, scope: Namespaced, names: {kind: Bed, plural: beds, listKind: BedList, shortNames: [bdep]},
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`)
-	if err := c.anyClient().Create(t.Context(), crd); err != nil {
+	if err := c.AnyClient().Create(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(t.Context()), crd) })
+	t.Cleanup(func() { _ = c.AnyClient().Delete(context.WithoutCancel(t.Context()), crd) })
 	found, _ = c.checks(func(f map[string]check.Finding) bool { return f["Names"].State == check.CheckWarning }, "--pre")
-	if names := found["Names"]; names.State != check.CheckWarning || !strings.Contains(names.Detail, "bdep of "+c.namespace+".example.org/v1") {
+	if names := found["Names"]; names.State != check.CheckWarning || !strings.Contains(names.Detail, "bdep of "+c.Namespace+".example.org/v1") {
 		t.Errorf("%+v", names)
 	}
 }

@@ -147,25 +147,25 @@ func TestRenderConfig(t *testing.T) {
 	}
 	write("watchNamespaces: [shop]\n")
 	fromFile, fromFlags := render("--config", file), render("--watch-namespace", "shop")
-	if fromFile.code != kit.ExitOK || fromFile.out != fromFlags.out {
+	if fromFile.Code != kit.ExitOK || fromFile.Out != fromFlags.Out {
 		t.Errorf("the file and the flags differ: -flags +file:\n%s", cmp.Diff(fromFlags.String(), fromFile.String()))
 	}
-	if got := render("--config", file, "--watch-namespace", "billing"); !strings.Contains(got.out, "namespace: billing") || strings.Contains(got.out, "shop") {
+	if got := render("--config", file, "--watch-namespace", "billing"); !strings.Contains(got.Out, "namespace: billing") || strings.Contains(got.Out, "shop") {
 		t.Errorf("the flag does not replace what the file says: %s", got)
 	}
 	write("watchNamespaces: [shop, x]\ncertificateProvider: none\n")
-	if got := render("--config", file); got.code != kit.ExitError || !strings.Contains(got.err, `line 2: certificateProvider is "none"`) || !strings.Contains(got.err, file) {
+	if got := render("--config", file); got.Code != kit.ExitError || !strings.Contains(got.Err, `line 2: certificateProvider is "none"`) || !strings.Contains(got.Err, file) {
 		t.Errorf("a refused file: %s", got)
 	}
-	if got := render("--config", filepath.Join(t.TempDir(), "none.yaml")); got.code != kit.ExitError || !strings.Contains(got.err, "none.yaml: no such file") {
+	if got := render("--config", filepath.Join(t.TempDir(), "none.yaml")); got.Code != kit.ExitError || !strings.Contains(got.Err, "none.yaml: no such file") {
 		t.Errorf("a missing file: %s", got)
 	}
 	write(strings.Repeat("#", registryv1file.LongestConfig+1))
-	if got := render("--config", file); got.code != kit.ExitError || !strings.Contains(got.err, "larger than 1 MiB") {
-		t.Errorf("a file without end: %s", got.err)
+	if got := render("--config", file); got.Code != kit.ExitError || !strings.Contains(got.Err, "larger than 1 MiB") {
+		t.Errorf("a file without end: %s", got.Err)
 	}
 	write("podAnnotations: All\n")
-	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--config", file); got.code != kit.ExitOK || !strings.Contains(got.err, "--config have no effect on it") {
+	if got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--config", file); got.Code != kit.ExitOK || !strings.Contains(got.Err, "--config have no effect on it") {
 		t.Errorf("options without a meaning: %s", got)
 	}
 }
@@ -186,7 +186,7 @@ func TestRenderSelfSigned(t *testing.T) {
 	if named := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "self-signed"); named != got {
 		t.Errorf("it is not the default: -default +named:\n%s", cmp.Diff(got.String(), named.String()))
 	}
-	if other := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "cert-manager"); strings.Contains(other.err, "Not shown") || !strings.Contains(other.out, "kind: Certificate") {
+	if other := satchel(t, "render", bundles+"gadget", "--install-namespace", "demo", "--certificate-provider", "cert-manager"); strings.Contains(other.Err, "Not shown") || !strings.Contains(other.Out, "kind: Certificate") {
 		t.Errorf("cert-manager issues its own: %s", other)
 	}
 }

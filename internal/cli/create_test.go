@@ -31,10 +31,10 @@ func TestCreateExport(t *testing.T) {
 		"config-map": {"source", "web", "--config-map", "files"},
 	} {
 		got := satchel(t, append(append([]string{"create"}, args...), "--export")...)
-		if got.code != kit.ExitOK || got.err != "" {
+		if got.Code != kit.ExitOK || got.Err != "" {
 			t.Errorf("%s: %s", name, got)
 		}
-		golden(t, "create/"+name, got.out)
+		golden(t, "create/"+name, got.Out)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestCreateRefuses(t *testing.T) {
 		"BundleDeployment web would not be valid:\n  - spec.source.sources[0].image: semver chooses the tag": {"deployment", "web", "--image", "a:v1", "--semver", "1.x"},
 	} {
 		got := satchel(t, append(append([]string{"create"}, args...), "--export")...)
-		if got.code != kit.ExitError || !strings.Contains(got.err, want) {
+		if got.Code != kit.ExitError || !strings.Contains(got.Err, want) {
 			t.Errorf("want %q, got %s", want, got)
 		}
 	}
@@ -65,7 +65,7 @@ func TestCreateRefuses(t *testing.T) {
 
 // TestCreateNothing names the kinds.
 func TestCreateNothing(t *testing.T) {
-	if got := satchel(t, "create", "nothing", "web"); got.code != kit.ExitError || !strings.Contains(got.err, "write create deployment NAME or create source NAME") {
+	if got := satchel(t, "create", "nothing", "web"); got.Code != kit.ExitError || !strings.Contains(got.Err, "write create deployment NAME or create source NAME") {
 		t.Error(got)
 	}
 }
@@ -73,12 +73,12 @@ func TestCreateNothing(t *testing.T) {
 // TestCreate creates the objects on the cluster.
 func TestCreate(t *testing.T) {
 	c := newTestCluster(t)
-	c.want(c.satchel("create", "source", "web", "--image", "ghcr.io/org/web:v1"), kit.ExitOK, "BundleSource "+c.namespace+"/web: created\n")
-	c.want(c.satchel("create", "deployment", "web", "--source", "web"), kit.ExitOK, "BundleDeployment "+c.namespace+"/web: created\n")
+	c.Want(c.Satchel("create", "source", "web", "--image", "ghcr.io/org/web:v1"), kit.ExitOK, "BundleSource "+c.Namespace+"/web: created\n")
+	c.Want(c.Satchel("create", "deployment", "web", "--source", "web"), kit.ExitOK, "BundleDeployment "+c.Namespace+"/web: created\n")
 	var d v1alpha1.BundleDeployment
 	if c.read(&d, "web"); d.Spec.SourceRef == nil || d.Spec.SourceRef.Name != "web" || d.Spec.ServiceAccountName != "installer" {
 		t.Errorf("created %+v", d.Spec)
 	}
-	c.want(c.satchel("create", "deployment", "web", "--source", "web"), kit.ExitError, "BundleDeployment "+c.namespace+"/web exists already: change its manifest")
-	c.want(c.satchel("create", "source", "two", "--image", "a", "--as", "unprivileged"), kit.ExitError, "you may not create bundlesources")
+	c.Want(c.Satchel("create", "deployment", "web", "--source", "web"), kit.ExitError, "BundleDeployment "+c.Namespace+"/web exists already: change its manifest")
+	c.Want(c.Satchel("create", "source", "two", "--image", "a", "--as", "unprivileged"), kit.ExitError, "you may not create bundlesources")
 }

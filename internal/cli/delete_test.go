@@ -97,41 +97,41 @@ spec:
 
 // definition creates a CRD in a group of the namespace, which is deleted after the test.
 func (c testCluster) definition(owner string) *unstructured.Unstructured {
-	c.t.Helper()
-	crd := parse(c.t, strings.NewReplacer("GROUP", "widgets."+c.namespace+".example.org", "NAME", c.namespace).Replace(widgets))
+	c.T.Helper()
+	crd := parse(c.T, strings.NewReplacer("GROUP", "widgets."+c.Namespace+".example.org", "NAME", c.Namespace).Replace(widgets))
 	if owner != "" {
-		crd.SetLabels(inventory.Owner{Namespace: c.namespace, Name: owner}.Labels())
+		crd.SetLabels(inventory.Owner{Namespace: c.Namespace, Name: owner}.Labels())
 	}
-	if err := c.anyClient().Create(c.t.Context(), crd); err != nil {
-		c.t.Fatal(err)
+	if err := c.AnyClient().Create(c.T.Context(), crd); err != nil {
+		c.T.Fatal(err)
 	}
-	c.t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(c.t.Context()), crd) })
+	c.T.Cleanup(func() { _ = c.AnyClient().Delete(context.WithoutCancel(c.T.Context()), crd) })
 	return crd
 }
 
 // widget creates a custom resource, once its kind is served.
 func (c testCluster) widget(name string, labels map[string]string) *unstructured.Unstructured {
-	c.t.Helper()
-	w := c.missing(c.namespace+".example.org/v1", "Widget", name)
+	c.T.Helper()
+	w := c.missing(c.Namespace+".example.org/v1", "Widget", name)
 	w.SetLabels(labels)
 	for {
-		err := c.anyClient().Create(c.t.Context(), w.DeepCopy())
+		err := c.AnyClient().Create(c.T.Context(), w.DeepCopy())
 		if err == nil {
 			return w
 		}
-		if c.t.Context().Err() != nil || !kit.IsAPIMissing(err) {
-			c.t.Fatal(err)
+		if c.T.Context().Err() != nil || !kit.IsAPIMissing(err) {
+			c.T.Fatal(err)
 		}
 	}
 }
 
 // gone tells whether an object does not exist, or is being deleted.
 func (c testCluster) gone(o *unstructured.Unstructured) bool {
-	c.t.Helper()
+	c.T.Helper()
 	live := o.DeepCopy()
-	err := c.anyClient().Get(c.t.Context(), client.ObjectKeyFromObject(o), live)
+	err := c.AnyClient().Get(c.T.Context(), client.ObjectKeyFromObject(o), live)
 	if client.IgnoreNotFound(err) != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return err != nil || live.GetDeletionTimestamp() != nil
 }
@@ -149,59 +149,59 @@ func TestDelete(t *testing.T) {
 			d.Status.Inventory.Entries[i].F = inventory.Hash{1}.String()
 		}
 	}
-	c.create(aDeployment(listed, confirmed, func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(listed, confirmed, func(d *v1alpha1.BundleDeployment) {
 		d.Finalizers = []string{v1alpha1.Finalizer}
 		d.Labels = map[string]string{"argocd.argoproj.io/instance": "apps"}
 		d.Status.Package = &v1alpha1.PackageStatus{Name: "podinfo", Version: "1.0.0"}
 	}))
-	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) { d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "podinfo"}} }))
-	c.create(aDeployment(called("shop"), func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) { d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "podinfo"}} }))
+	c.Create(aDeployment(called("shop"), func(d *v1alpha1.BundleDeployment) {
 		d.Status.Inventory, d.Status.Requires = &v1alpha1.Inventory{Target: "cluster"}, []v1alpha1.BundleRequirement{{Package: "podinfo", Versions: "<2.0.0"}}
 	}))
 
-	shown := []string{"To delete (1 object):\n  ConfigMap " + c.namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
-		"ConfigMap " + c.namespace + "/foreign: is left alone: it belongs to BundleDeployment " + c.namespace + "/other", "ConfigMap " + c.namespace + "/kept: ",
-		"1 resource of " + crd.GetName() + " in " + c.namespace, "Needed by (spec.dependsOn): web", "Its package is required by (status.requires): shop"}
-	c.want(c.satchel("delete", "podinfo", "--dry-run"), kit.ExitOK, shown...)
-	c.want(c.satchel("delete", "podinfo"), kit.ExitError, append(shown, "cannot ask for confirmation without a terminal", "add --yes", "comes from Argo CD")...)
-	c.want(c.satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), kit.ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")
-	c.want(c.satchel("delete", "podinfo", "--dry-run", "--orphan"), kit.ExitOK, "To keep (4 objects)")
+	shown := []string{"To delete (1 object):\n  ConfigMap " + c.Namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
+		"ConfigMap " + c.Namespace + "/foreign: is left alone: it belongs to BundleDeployment " + c.Namespace + "/other", "ConfigMap " + c.Namespace + "/kept: ",
+		"1 resource of " + crd.GetName() + " in " + c.Namespace, "Needed by (spec.dependsOn): web", "Its package is required by (status.requires): shop"}
+	c.Want(c.Satchel("delete", "podinfo", "--dry-run"), kit.ExitOK, shown...)
+	c.Want(c.Satchel("delete", "podinfo"), kit.ExitError, append(shown, "cannot ask for confirmation without a terminal", "add --yes", "comes from Argo CD")...)
+	c.Want(c.Satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), kit.ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")
+	c.Want(c.Satchel("delete", "podinfo", "--dry-run", "--orphan"), kit.ExitOK, "To keep (4 objects)")
 	if c.deployment("podinfo").DeletionTimestamp != nil || c.deployment("podinfo").Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
 		t.Fatal("something was done without a yes")
 	}
-	got := c.satchel("delete", "podinfo", "--yes", "--timeout", "700ms")
-	c.want(got, kit.ExitNo, "deletion requested", "not within 700ms", "5 objects left: the controller has not begun yet", "Left (5 objects):\n")
-	c.want(c.satchel("delete", "podinfo", "--timeout", "200ms"), kit.ExitNo, "not within 200ms")
-	if got := c.satchel("wait", "podinfo", "--for", "deleted", "--timeout", "200ms"); got.code != kit.ExitNo {
+	got := c.Satchel("delete", "podinfo", "--yes", "--timeout", "700ms")
+	c.Want(got, kit.ExitNo, "deletion requested", "not within 700ms", "5 objects left: the controller has not begun yet", "Left (5 objects):\n")
+	c.Want(c.Satchel("delete", "podinfo", "--timeout", "200ms"), kit.ExitNo, "not within 200ms")
+	if got := c.Satchel("wait", "podinfo", "--for", "deleted", "--timeout", "200ms"); got.Code != kit.ExitNo {
 		t.Error(got)
 	}
 	d := c.deployment("podinfo")
 	d.Finalizers = nil
-	if err := c.client.Update(t.Context(), d); err != nil {
+	if err := c.Client.Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("delete", "podinfo"), kit.ExitError, `there is no BundleDeployment "podinfo"`)
-	c.want(c.satchel("delete", "web", "--orphan", "--yes"), kit.ExitOK, "BundleDeployment web: gone\n")
+	c.Want(c.Satchel("delete", "podinfo"), kit.ExitError, `there is no BundleDeployment "podinfo"`)
+	c.Want(c.Satchel("delete", "web", "--orphan", "--yes"), kit.ExitOK, "BundleDeployment web: gone\n")
 }
 
 // TestDangerousDelete deletes the custom resources of others too, and refuses if another deployment owns them.
 func TestDangerousDelete(t *testing.T) {
 	c := newTestCluster(t)
 	crd := c.definition("podinfo")
-	own := c.widget("own", inventory.Owner{Namespace: c.namespace, Name: "podinfo"}.Labels())
-	shared := c.widget("shared", inventory.Owner{Namespace: c.namespace, Name: "other"}.Labels())
+	own := c.widget("own", inventory.Owner{Namespace: c.Namespace, Name: "podinfo"}.Labels())
+	shared := c.widget("shared", inventory.Owner{Namespace: c.Namespace, Name: "other"}.Labels())
 	free := c.widget("free", nil)
-	c.create(aDeployment(lists(t, crd, own)))
+	c.Create(aDeployment(lists(t, crd, own)))
 
-	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), kit.ExitError, "2 resources of "+crd.GetName()+" in "+c.namespace+", some of them of "+c.namespace+"/other",
-		"belong to "+c.namespace+"/other, which would create them again: delete those first")
+	c.Want(c.Satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), kit.ExitError, "2 resources of "+crd.GetName()+" in "+c.Namespace+", some of them of "+c.Namespace+"/other",
+		"belong to "+c.Namespace+"/other, which would create them again: delete those first")
 	if c.gone(free) || c.gone(shared) || effective.DeletesCRDs(&c.deployment("podinfo").Spec) {
 		t.Fatal("something was done all the same")
 	}
-	if err := c.anyClient().Delete(t.Context(), shared); err != nil {
+	if err := c.AnyClient().Delete(t.Context(), shared); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), kit.ExitOK, "1 custom resource gone", "BundleDeployment podinfo: gone")
+	c.Want(c.Satchel("delete", "podinfo", "--dangerous-delete-crds", "--yes"), kit.ExitOK, "1 custom resource gone", "BundleDeployment podinfo: gone")
 	if !c.gone(free) || c.gone(own) {
 		t.Error("not exactly the resources of others were deleted; the bundle's own are the controller's")
 	}
@@ -209,35 +209,35 @@ func TestDangerousDelete(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) {
 		d.Labels = map[string]string{"team": "a", "kustomize.toolkit.fluxcd.io/name": "apps"}
 		d.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
 		d.Spec.Source.Sources[0].Image.SecretRef = &v1alpha1.LocalReference{Name: "pull"}
 	}))
 	owner := c.deployment("podinfo")
-	c.create(aSource(func(s *v1alpha1.BundleSource) { s.OwnerReferences = ownedBy(owner) }))
-	c.create(aSource(func(s *v1alpha1.BundleSource) {
+	c.Create(aSource(func(s *v1alpha1.BundleSource) { s.OwnerReferences = ownedBy(owner) }))
+	c.Create(aSource(func(s *v1alpha1.BundleSource) {
 		s.Name, s.Annotations = "own", map[string]string{"note": "a" + steering}
 	}))
 
-	got := c.satchel("export", "podinfo")
-	c.want(got, kit.ExitOK, "Not exported, but referred to: Secret/pull, ServiceAccount/installer\n", "  labels:\n    team: a\n", "kind: BundleDeployment\n")
+	got := c.Satchel("export", "podinfo")
+	c.Want(got, kit.ExitOK, "Not exported, but referred to: Secret/pull, ServiceAccount/installer\n", "  labels:\n    team: a\n", "kind: BundleDeployment\n")
 	for _, word := range []string{"status", "uid", "resourceVersion", "managedFields", "last-applied", "fluxcd", "generation", "creationTimestamp", "finalizers"} {
-		if strings.Contains(got.out, word) {
-			t.Errorf("%s is exported:\n%s", word, got.out)
+		if strings.Contains(got.Out, word) {
+			t.Errorf("%s is exported:\n%s", word, got.Out)
 		}
 	}
-	c.want(c.satchel("export", "source", "podinfo"), kit.ExitError, "BundleSource podinfo is spec.source of the BundleDeployment podinfo: export that")
-	all := c.satchel("export", "all", "--all")
-	if strings.Count(all.out, "\n---\n") != 1 || !strings.Contains(all.out, `"name": "own"`) || hiddenIn(all.out) != "" {
-		t.Errorf("got %s %s", all, hiddenIn(all.out))
+	c.Want(c.Satchel("export", "source", "podinfo"), kit.ExitError, "BundleSource podinfo is spec.source of the BundleDeployment podinfo: export that")
+	all := c.Satchel("export", "all", "--all")
+	if strings.Count(all.Out, "\n---\n") != 1 || !strings.Contains(all.Out, `"name": "own"`) || hiddenIn(all.Out) != "" {
+		t.Errorf("got %s %s", all, hiddenIn(all.Out))
 	}
-	again := parse(t, got.out)
-	if err := c.client.Delete(t.Context(), owner); err != nil {
+	again := parse(t, got.Out)
+	if err := c.Client.Delete(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.anyClient().Create(t.Context(), again); err != nil {
+	if err := c.AnyClient().Create(t.Context(), again); err != nil {
 		t.Errorf("what was exported cannot be created: %v", err)
 	}
-	c.want(c.satchel("export", "--all", "-o", "json"), kit.ExitOK, `"kind": "BundleDeployment"`)
+	c.Want(c.Satchel("export", "--all", "-o", "json"), kit.ExitOK, `"kind": "BundleDeployment"`)
 }

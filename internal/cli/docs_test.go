@@ -89,12 +89,12 @@ func TestExamplesParse(t *testing.T) {
 func TestPluginName(t *testing.T) {
 	got := runAs(t, "/opt/bin/kubectl-satchel", time.Now, "status", "--help")
 	for _, want := range []string{"Usage:\n  kubectl satchel status [deployment|source|catalog|rollout] NAME", "\n  kubectl satchel status podinfo -n demo\n"} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("%q is missing in\n%s", want, got.out)
+		if !strings.Contains(got.Out, want) {
+			t.Errorf("%q is missing in\n%s", want, got.Out)
 		}
 	}
-	if strings.Contains(got.out, "\n  satchel ") {
-		t.Errorf("another name is used in\n%s", got.out)
+	if strings.Contains(got.Out, "\n  satchel ") {
+		t.Errorf("another name is used in\n%s", got.Out)
 	}
 	for path, want := range map[string]string{
 		"satchel": "satchel", "/tmp/x/satchel": "satchel", "kubectl-satchel": "kubectl satchel", "kubectl-satchel.exe": "kubectl satchel",
@@ -108,11 +108,11 @@ func TestPluginName(t *testing.T) {
 
 // TestHelpHidesGlobalFlags checks that the help of a command lists only its own flags.
 func TestHelpHidesGlobalFlags(t *testing.T) {
-	if got := satchel(t, "get", "--help"); strings.Contains(got.out, "--as-group") || !strings.Contains(got.out, "satchel --help") {
-		t.Errorf("got\n%s", got.out)
+	if got := satchel(t, "get", "--help"); strings.Contains(got.Out, "--as-group") || !strings.Contains(got.Out, "satchel --help") {
+		t.Errorf("got\n%s", got.Out)
 	}
-	if got := satchel(t, "--help"); !strings.Contains(got.out, "--as-group") {
-		t.Errorf("got\n%s", got.out)
+	if got := satchel(t, "--help"); !strings.Contains(got.Out, "--as-group") {
+		t.Errorf("got\n%s", got.Out)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, tc.args...)
-			if diff := cmp.Diff(outcome{code: kit.ExitError, err: "Error: " + tc.want + "\n"}, got, cmp.AllowUnexported(outcome{})); diff != "" {
+			if diff := cmp.Diff(outcome{Code: kit.ExitError, Err: "Error: " + tc.want + "\n"}, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -166,7 +166,7 @@ func TestVersion(t *testing.T) {
 
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := satchel(t, "completion", shell); got.code != kit.ExitOK || !strings.Contains(got.out, "__complete") {
+		if got := satchel(t, "completion", shell); got.Code != kit.ExitOK || !strings.Contains(got.Out, "__complete") {
 			t.Errorf("%s: %s", shell, got)
 		}
 	}

@@ -106,7 +106,7 @@ func unpacked(t *testing.T, file string) map[string]string {
 
 // seed puts secrets wherever a user or a server could have put them.
 func (c testCluster) seed() {
-	c.t.Helper()
+	c.T.Helper()
 	secret := "https://user:" + seeded + "@example.org/?token=" + seeded
 	edit := func(d *v1alpha1.BundleDeployment) {
 		d.Annotations = map[string]string{"mine": seeded, "kubectl.kubernetes.io/last-applied-configuration": `{"a":"` + seeded + `"}`}
@@ -115,15 +115,15 @@ func (c testCluster) seed() {
 		d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, StartedTime: ago(0), Message: "Bearer " + seeded + "token"}}
 		with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "fetching "+secret))(d)
 	}
-	c.create(aDeployment(edit, lists(c.t, c.missing("v1", "ConfigMap", "listed"))))
-	c.create(aSource(func(s *v1alpha1.BundleSource) {
+	c.Create(aDeployment(edit, lists(c.T, c.missing("v1", "ConfigMap", "listed"))))
+	c.Create(aSource(func(s *v1alpha1.BundleSource) {
 		s.Status.Resolved[0].Validator = "token=" + seeded
 		s.Status.Conditions = append(s.Status.Conditions, no(v1alpha1.FetchFailedCondition, v1alpha1.ReasonUnreachable, "-----BEGIN PRIVATE KEY-----\n"+seeded))
 	}))
 	c.object("", "{apiVersion: v1, kind: Secret, metadata: {name: secret}, stringData: {a: "+seeded+"}}")
 	c.object("", "{apiVersion: v1, kind: ConfigMap, metadata: {name: secret}, data: {a: "+seeded+"}}")
 	c.object("", `{apiVersion: v1, kind: Event, metadata: {name: event}, type: Warning, reason: HealthFailed, message: "see `+secret+`",
-  involvedObject: {apiVersion: satchel.dev/v1alpha1, kind: BundleDeployment, name: podinfo, namespace: `+c.namespace+`}}`)
+  involvedObject: {apiVersion: satchel.dev/v1alpha1, kind: BundleDeployment, name: podinfo, namespace: `+c.Namespace+`}}`)
 }
 
 func TestDump(t *testing.T) {
@@ -131,9 +131,9 @@ func TestDump(t *testing.T) {
 	c.system()
 	c.seed()
 	file := filepath.Join(t.TempDir(), "satchel.tar.gz")
-	args := []string{"debug", "dump", "--system-namespace", c.namespace, "--all-namespaces=false", "-o", file}
-	got := c.satchel(args...)
-	c.want(got, kit.ExitOK, file+": ", "  bundledeployments: 1\n", "  bundlesources: 1\n", "  deployments: 2\n", "Could not be read: the log of "+check.DeploymentAccount)
+	args := []string{"debug", "dump", "--system-namespace", c.Namespace, "--all-namespaces=false", "-o", file}
+	got := c.Satchel(args...)
+	c.Want(got, kit.ExitOK, file+": ", "  bundledeployments: 1\n", "  bundlesources: 1\n", "  deployments: 2\n", "Could not be read: the log of "+check.DeploymentAccount)
 	files := unpacked(t, file)
 	for name, content := range files {
 		if strings.Contains(content, seeded) || strings.Contains(name, "secret") {
@@ -143,14 +143,14 @@ func TestDump(t *testing.T) {
 			t.Errorf("%s: %s", name, hidden)
 		}
 	}
-	if strings.Contains(got.out+got.err, seeded) {
+	if strings.Contains(got.Out+got.Err, seeded) {
 		t.Error("a secret is printed")
 	}
 	for name, text := range map[string]string{
 		"README.txt": "Could not be read:\n- the log of", "check.txt": "Kubernetes: v1.", "events.txt": "HealthFailed\tsee https://REDACTED@example.org/?REDACTED",
-		"objects/" + c.namespace + "/bundledeployments/podinfo.yaml":          "historyLimit",
-		"objects/" + c.namespace + "/bundledeployments/podinfo.inventory.txt": "ConfigMap " + c.namespace + "/listed\tv1\tapplied false",
-		"objects/" + c.namespace + "/bundlesources/podinfo.yaml":              "example.org/podinfo:v1.3.0",
+		"objects/" + c.Namespace + "/bundledeployments/podinfo.yaml":          "historyLimit",
+		"objects/" + c.Namespace + "/bundledeployments/podinfo.inventory.txt": "ConfigMap " + c.Namespace + "/listed\tv1\tapplied false",
+		"objects/" + c.Namespace + "/bundlesources/podinfo.yaml":              "example.org/podinfo:v1.3.0",
 		"definitions/bundledeployments.satchel.dev.yaml":                      "Established",
 		"system/deployments/" + check.DeploymentAccount + ".yaml":             "example.org/" + check.DeploymentAccount + ":v0.1.0",
 		"system/leases/" + check.DeploymentAccount + ".yaml":                  "holderIdentity: pod-1",
@@ -162,10 +162,10 @@ func TestDump(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others can read it: %v %v", info, err)
 	}
-	c.want(c.satchel(args...), kit.ExitError, "exists already: choose another with -o")
+	c.Want(c.Satchel(args...), kit.ExitError, "exists already: choose another with -o")
 
 	args[len(args)-1] = filepath.Join(t.TempDir(), "unprivileged.tar.gz")
-	c.want(c.satchel(append(args, "--as", "unprivileged")...), kit.ExitOK, "Could not be read: bundledeployments.satchel.dev in the namespace", "you may not list them")
+	c.Want(c.Satchel(append(args, "--as", "unprivileged")...), kit.ExitOK, "Could not be read: bundledeployments.satchel.dev in the namespace", "you may not list them")
 }
 
 // TestDumpInterrupted checks that an interrupted dump leaves no file.
@@ -176,7 +176,7 @@ func TestDumpInterrupted(t *testing.T) {
 	interrupt()
 	var out, errOut bytes.Buffer
 	code := Run(ctx, kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
-		[]string{"--kubeconfig", c.cp.KubeconfigPath(), "debug", "dump", "-o", filepath.Join(folder, "a.tar.gz")})
+		[]string{"--kubeconfig", c.CP.KubeconfigPath(), "debug", "dump", "-o", filepath.Join(folder, "a.tar.gz")})
 	left, err := os.ReadDir(folder)
 	if code != kit.ExitInterrupted || err != nil || len(left) > 0 {
 		t.Errorf("exit %d, %v %v: %s", code, left, err, errOut.String())

@@ -64,20 +64,20 @@ func TestEventsOutput(t *testing.T) {
 
 // event records an event about an object.
 func (c testCluster) event(about corev1.ObjectReference, kind, reason, message string) {
-	c.t.Helper()
-	about.Namespace = c.namespace
+	c.T.Helper()
+	about.Namespace = c.Namespace
 	now := metav1.Now()
-	e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-", Namespace: c.namespace}, InvolvedObject: about,
+	e := &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "e-", Namespace: c.Namespace}, InvolvedObject: about,
 		Type: kind, Reason: reason, Message: message, FirstTimestamp: now, LastTimestamp: now, Count: 1}
-	if err := c.anyClient().Create(c.t.Context(), e); err != nil {
-		c.t.Fatal(err)
+	if err := c.AnyClient().Create(c.T.Context(), e); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
 func TestEventsOfCluster(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment(called("app"), lists(t, c.object("app", web("web", "")))))
-	c.want(c.satchel("events", "app", "--warnings"), kit.ExitOK, "No events: nothing happened lately")
+	c.Create(aDeployment(called("app"), lists(t, c.object("app", web("web", "")))))
+	c.Want(c.Satchel("events", "app", "--warnings"), kit.ExitOK, "No events: nothing happened lately")
 	c.object("", web("foreign", ""))
 	deployment := corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleDeployment", Name: "app"}
 	c.event(deployment, "Normal", "Installed", "applied revision 1")
@@ -85,65 +85,65 @@ func TestEventsOfCluster(t *testing.T) {
 	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "app"}, "Warning", "Unreachable", "unknown host\x1b[2J")
 	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "another"}, "Warning", "Unreachable", "of no concern")
 
-	got := c.eventually("Created pod: web-", "events", "app")
-	c.want(got, kit.ExitOK, "BundleDeployment "+c.namespace+"/app", "applied revision 1 (2 times)", "BundleSource "+c.namespace+"/app", "ScalingReplicaSet", `unknown host\u001b[2J`)
-	got = c.eventually("Successfully assigned", "events", "app", "-o", "wide")
-	c.want(got, kit.ExitOK, "FIRST SEEN", "Pod "+c.namespace+"/web-")
-	if strings.Contains(got.out, "foreign") || strings.Contains(got.out, "of no concern") || hiddenIn(got.out) != "" {
+	got := c.Eventually("Created pod: web-", "events", "app")
+	c.Want(got, kit.ExitOK, "BundleDeployment "+c.Namespace+"/app", "applied revision 1 (2 times)", "BundleSource "+c.Namespace+"/app", "ScalingReplicaSet", `unknown host\u001b[2J`)
+	got = c.Eventually("Successfully assigned", "events", "app", "-o", "wide")
+	c.Want(got, kit.ExitOK, "FIRST SEEN", "Pod "+c.Namespace+"/web-")
+	if strings.Contains(got.Out, "foreign") || strings.Contains(got.Out, "of no concern") || hiddenIn(got.Out) != "" {
 		t.Errorf("what does not concern it is shown: %s", got)
 	}
-	pod := strings.Fields(got.out[strings.Index(got.out, "Pod "+c.namespace+"/web-"):])[1]
-	c.want(c.satchel("events", "app", "--limit", "1"), kit.ExitOK, "older are not shown; --limit 0 shows all.")
-	c.want(c.satchel("events", "app", "--limit", "-1"), kit.ExitError, "--limit is a number of events")
+	pod := strings.Fields(got.Out[strings.Index(got.Out, "Pod "+c.Namespace+"/web-"):])[1]
+	c.Want(c.Satchel("events", "app", "--limit", "1"), kit.ExitOK, "older are not shown; --limit 0 shows all.")
+	c.Want(c.Satchel("events", "app", "--limit", "-1"), kit.ExitError, "--limit is a number of events")
 	var list see.EventList
-	if got := c.satchel("events", "app", "-o", "json", "--warnings"); json.Unmarshal([]byte(got.out), &list) != nil || len(list.Events) != 1 || list.Events[0].Reason != "Unreachable" {
+	if got := c.Satchel("events", "app", "-o", "json", "--warnings"); json.Unmarshal([]byte(got.Out), &list) != nil || len(list.Events) != 1 || list.Events[0].Reason != "Unreachable" {
 		t.Errorf("got %s", got)
 	}
-	all := c.satchel("events")
-	c.want(all, kit.ExitOK, "BundleSource "+c.namespace+"/another", "of no concern", "BundleDeployment "+c.namespace+"/app")
-	if strings.Contains(all.out, "Pod ") {
+	all := c.Satchel("events")
+	c.Want(all, kit.ExitOK, "BundleSource "+c.Namespace+"/another", "of no concern", "BundleDeployment "+c.Namespace+"/app")
+	if strings.Contains(all.Out, "Pod ") {
 		t.Errorf("events of other kinds are shown: %s", all)
 	}
-	c.want(c.satchel("events", "-A", "--warnings"), kit.ExitOK, "BundleSource "+c.namespace+"/another")
-	c.want(c.satchel("events", "app", "-A"), kit.ExitError, "a name means one object of one namespace")
-	followed := c.follow("events", "-w")
-	followed.until("of no concern")
+	c.Want(c.Satchel("events", "-A", "--warnings"), kit.ExitOK, "BundleSource "+c.Namespace+"/another")
+	c.Want(c.Satchel("events", "app", "-A"), kit.ExitError, "a name means one object of one namespace")
+	followed := c.Follow("events", "-w")
+	followed.Until("of no concern")
 	c.event(corev1.ObjectReference{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleDeployment", Name: "later"}, "Normal", "Installed", "another one")
-	followed.until("BundleDeployment " + c.namespace + "/later  another one\n")
-	followed.interrupt()
-	c.eventsFollowed(deployment, strings.TrimPrefix(pod, c.namespace+"/"))
-	c.want(c.satchel("events", "app", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
+	followed.Until("BundleDeployment " + c.Namespace + "/later  another one\n")
+	followed.Interrupt()
+	c.eventsFollowed(deployment, strings.TrimPrefix(pod, c.Namespace+"/"))
+	c.Want(c.Satchel("events", "app", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
 }
 
 // eventsFollowed records events while events -w runs.
 func (c testCluster) eventsFollowed(deployment corev1.ObjectReference, pod string) {
-	c.t.Helper()
-	f := c.follow("events", "app", "-w")
-	f.until("applied revision 1 (2 times)")
+	c.T.Helper()
+	f := c.Follow("events", "app", "-w")
+	f.Until("applied revision 1 (2 times)")
 	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: "foreign-1"}, "Normal", "Foreign", "not shown")
 	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod}, "Warning", "BackOff", "crashes")
-	f.until("Warning  BackOff  Pod " + c.namespace + "/" + pod + "  crashes\n")
+	f.Until("Warning  BackOff  Pod " + c.Namespace + "/" + pod + "  crashes\n")
 	gone := pod[:strings.LastIndexByte(pod, '-')] + "-zzzzz"
 	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: gone}, "Normal", "Killing", "of a Pod that is gone")
-	f.until("Pod " + c.namespace + "/" + gone + "  of a Pod that is gone\n")
+	f.Until("Pod " + c.Namespace + "/" + gone + "  of a Pod that is gone\n")
 	// The inventory grows, and its new objects are followed.
 	added := c.object("app", "{apiVersion: v1, kind: ConfigMap, metadata: {name: added}}")
 	d := aDeployment()
-	key := metav1.ObjectMeta{Namespace: c.namespace, Name: "app"}
+	key := metav1.ObjectMeta{Namespace: c.Namespace, Name: "app"}
 	d.ObjectMeta = key
-	if err := c.client.Get(c.t.Context(), objectKey(key), d); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Get(c.T.Context(), objectKey(key), d); err != nil {
+		c.T.Fatal(err)
 	}
-	lists(c.t, added)(d)
-	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
-		c.t.Fatal(err)
+	lists(c.T, added)(d)
+	if err := c.Client.Status().Update(c.T.Context(), d); err != nil {
+		c.T.Fatal(err)
 	}
 	c.event(deployment, "Normal", "Upgraded", "revision 2")
-	f.until("revision 2\n")
+	f.Until("revision 2\n")
 	c.event(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "added"}, "Normal", "Seen", "a new object")
-	f.until("ConfigMap " + c.namespace + "/added  a new object\n")
-	f.interrupt()
-	if text := f.out.String(); strings.Contains(text, "not shown") || strings.Count(text, "crashes") != 1 {
-		c.t.Errorf("got %s", text)
+	f.Until("ConfigMap " + c.Namespace + "/added  a new object\n")
+	f.Interrupt()
+	if text := f.Out.String(); strings.Contains(text, "not shown") || strings.Count(text, "crashes") != 1 {
+		c.T.Errorf("got %s", text)
 	}
 }

@@ -144,40 +144,40 @@ func TestShort(t *testing.T) {
 // TestGetWatch lists, and then writes a line for each change.
 func TestGetWatch(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment())
-	c.create(aSource())
-	all, name := c.follow("get", "all", "-w"), c.follow("get", "podinfo", "-w", "-o", "name")
-	all.until("source/podinfo")
-	name.until("bundledeployment.satchel.dev/podinfo\n")
-	c.create(aDeployment(called("second"), never))
-	all.until("deployment/second")
-	before := strings.Count(name.out.String(), "\n")
+	c.Create(aDeployment())
+	c.Create(aSource())
+	all, name := c.Follow("get", "all", "-w"), c.Follow("get", "podinfo", "-w", "-o", "name")
+	all.Until("source/podinfo")
+	name.Until("bundledeployment.satchel.dev/podinfo\n")
+	c.Create(aDeployment(called("second"), never))
+	all.Until("deployment/second")
+	before := strings.Count(name.Out.String(), "\n")
 	d := c.deployment("podinfo")
-	if err := c.client.Delete(t.Context(), d); err != nil {
+	if err := c.Client.Delete(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	all.until("deleted\n")
-	name.until("podinfo\nbundledeployment.satchel.dev/podinfo\n")
-	if after := strings.Count(name.out.String(), "\n"); before != 1 || after != 2 || strings.Contains(name.out.String(), "second") {
-		t.Errorf("a watch of one name writes %q", name.out)
+	all.Until("deleted\n")
+	name.Until("podinfo\nbundledeployment.satchel.dev/podinfo\n")
+	if after := strings.Count(name.Out.String(), "\n"); before != 1 || after != 2 || strings.Contains(name.Out.String(), "second") {
+		t.Errorf("a watch of one name writes %q", name.Out)
 	}
-	all.interrupt()
-	name.interrupt()
-	c.want(c.satchel("get", "-w", "-o", "json"), kit.ExitError, "-w writes a line for each change: leave -o json out")
+	all.Interrupt()
+	name.Interrupt()
+	c.Want(c.Satchel("get", "-w", "-o", "json"), kit.ExitError, "-w writes a line for each change: leave -o json out")
 }
 
 // TestGetNotReady lists what is not Ready only, and says so when all are.
 func TestGetNotReady(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment())
-	c.want(c.satchel("get", "--not-ready"), kit.ExitOK, "Nothing that is not Ready was found in the namespace "+c.namespace)
-	c.create(aDeployment(called("broken"), with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "no"))))
-	got := c.satchel("get", "all", "--not-ready", "--no-headers")
-	if c.want(got, kit.ExitOK, "broken"); strings.Contains(got.out, "podinfo ") || strings.Contains(got.out, "NAME") {
+	c.Create(aDeployment())
+	c.Want(c.Satchel("get", "--not-ready"), kit.ExitOK, "Nothing that is not Ready was found in the namespace "+c.Namespace)
+	c.Create(aDeployment(called("broken"), with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "no"))))
+	got := c.Satchel("get", "all", "--not-ready", "--no-headers")
+	if c.Want(got, kit.ExitOK, "broken"); strings.Contains(got.Out, "podinfo ") || strings.Contains(got.Out, "NAME") {
 		t.Errorf("got %s", got)
 	}
-	c.want(c.satchel("get", "-o", "xml"), kit.ExitError, `"xml" is not one of: table, wide, name, json, yaml, jsonpath=, custom-columns=`)
-	c.want(c.satchel("get", "-o", "jsonpath={.a"), kit.ExitError, "jsonpath")
+	c.Want(c.Satchel("get", "-o", "xml"), kit.ExitError, `"xml" is not one of: table, wide, name, json, yaml, jsonpath=, custom-columns=`)
+	c.Want(c.Satchel("get", "-o", "jsonpath={.a"), kit.ExitError, "jsonpath")
 }
 
 // TestTableWidth cuts the last column at the width of a terminal.

@@ -50,16 +50,16 @@ func TestHistoryOutput(t *testing.T) {
 
 func TestHistoryOfCluster(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment(tried))
-	c.create(aDeployment(called("fresh"), never))
-	c.want(c.satchel("history", "podinfo"), kit.ExitOK, "1.3.0     v1.3.0@sha256:aaaaaaa        Healthy      current", "RolledBack   rejected", "-            being tried")
-	c.want(c.satchel("history", "podinfo", "-o", "name"), kit.ExitOK, revisionA+"\n")
-	c.want(c.satchel("history", "podinfo", "-o", "yaml"), kit.ExitOK, `"applied": "`+revisionB+"\"\n")
+	c.Create(aDeployment(tried))
+	c.Create(aDeployment(called("fresh"), never))
+	c.Want(c.Satchel("history", "podinfo"), kit.ExitOK, "1.3.0     v1.3.0@sha256:aaaaaaa        Healthy      current", "RolledBack   rejected", "-            being tried")
+	c.Want(c.Satchel("history", "podinfo", "-o", "name"), kit.ExitOK, revisionA+"\n")
+	c.Want(c.Satchel("history", "podinfo", "-o", "yaml"), kit.ExitOK, `"applied": "`+revisionB+"\"\n")
 	var found see.Revisions
-	if got := c.satchel("history", "podinfo", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || len(found.Revisions) != 6 || found.Revisions[2].States[0] != "Applied" {
+	if got := c.Satchel("history", "podinfo", "-o", "json"); json.Unmarshal([]byte(got.Out), &found) != nil || len(found.Revisions) != 6 || found.Revisions[2].States[0] != "Applied" {
 		t.Errorf("got %s", got)
 	}
-	c.want(c.satchel("history", "fresh"), kit.ExitOK, "No revision of fresh was tried yet; status says what it waits for.\n")
-	c.want(c.satchel("history", "fresh", "-o", "json"), kit.ExitOK, `"revisions": []`)
-	c.want(c.satchel("history"), kit.ExitError, "history needs the name of one object, got none")
+	c.Want(c.Satchel("history", "fresh"), kit.ExitOK, "No revision of fresh was tried yet; status says what it waits for.\n")
+	c.Want(c.Satchel("history", "fresh", "-o", "json"), kit.ExitOK, `"revisions": []`)
+	c.Want(c.Satchel("history"), kit.ExitError, "history needs the name of one object, got none")
 }

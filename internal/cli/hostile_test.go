@@ -16,47 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/inspect"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
-	"github.com/satchel-dev/satchel/internal/visible"
 )
-
-// steering are control, bidirectional and invisible characters.
-const steering = "\x1b[2J\u009b31m\u0085\u2028\u202e\u2066\u200b\u3164\U000e0041\x7f"
-
-// hiddenIn returns the first control or invisible character of an output.
-func hiddenIn(text string) string {
-	for i, r := range text {
-		if r != '\n' && visible.Hidden(r) {
-			return fmt.Sprintf("%U in %q", r, text[max(0, i-40):min(len(text), i+20)])
-		}
-	}
-	return ""
-}
-
-// writeFiles writes the files of a bundle.
-func writeFiles(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// quoted is a string as a JSON and YAML literal.
-func quoted(t *testing.T, text string) string {
-	t.Helper()
-	data, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.ReplaceAll(string(printer.EscapeHidden(data, visible.JSON)), `\udb40\udc41`, `\U000e0041`)
-}
 
 // hostileOperator is an operator's bundle with control characters in every free-form string.
 func hostileOperator(t *testing.T) map[string]string {
@@ -125,23 +85,23 @@ func TestOutputsOfHostileBundles(t *testing.T) {
 			{"render", "--install-namespace", "demo"}, {"rbac", "--install-namespace", "demo"},
 		} {
 			got := satchel(t, append(args, dir)...)
-			if len(got.out+got.err) < 20 {
+			if len(got.Out+got.Err) < 20 {
 				t.Errorf("%s: %v: nothing is said: %s", name, args, got)
 			}
-			if odd := hiddenIn(got.out) + hiddenIn(got.err); odd != "" {
+			if odd := hiddenIn(got.Out) + hiddenIn(got.Err); odd != "" {
 				t.Errorf("%s: %v: %s", name, args, odd)
 			}
-			for line := range strings.SplitSeq(strings.TrimSpace(got.err), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSpace(got.Err), "\n") {
 				if !ownLine.MatchString(line) {
 					t.Errorf("%s: %v: a line of the bundle's: %s", name, args, line)
 				}
 			}
-			if name == "operator" && args[0] != "rbac" && got.code != kit.ExitOK && got.code != kit.ExitError {
-				t.Errorf("%s: %v: exit %d: %s", name, args, got.code, got.err)
+			if name == "operator" && args[0] != "rbac" && got.Code != kit.ExitOK && got.Code != kit.ExitError {
+				t.Errorf("%s: %v: exit %d: %s", name, args, got.Code, got.Err)
 			}
 		}
 	}
-	if got := satchel(t, "inspect", operator); got.code != kit.ExitOK || !strings.Contains(got.out, "! reads the Secrets of all namespaces — ") {
+	if got := satchel(t, "inspect", operator); got.Code != kit.ExitOK || !strings.Contains(got.Out, "! reads the Secrets of all namespaces — ") {
 		t.Errorf("the bundle is not shown: %s", got)
 	}
 }
@@ -152,12 +112,12 @@ func TestOutputsKeepEverything(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {\"k\": " + quoted(t, text) + ", \"on\": \"yes\", \"n\": \"1\", plain: \"one\\ntwo\\n\"}\n"})
 	got := satchel(t, "render", dir, "--install-namespace", "demo")
 	var o struct{ Data map[string]string }
-	if err := yaml.UnmarshalStrict([]byte(strings.TrimPrefix(got.out, "---\n")), &struct {
+	if err := yaml.UnmarshalStrict([]byte(strings.TrimPrefix(got.Out, "---\n")), &struct {
 		Kind, APIVersion string
 		Metadata         map[string]string
 		Data             *map[string]string
 	}{Data: &o.Data}); err != nil || o.Data["k"] != text || o.Data["on"] != "yes" || o.Data["n"] != "1" || o.Data["plain"] != "one\ntwo\n" {
-		t.Errorf("%v: %q in\n%s", err, o.Data, got.out)
+		t.Errorf("%v: %q in\n%s", err, o.Data, got.Out)
 	}
 	if got, err := printer.YamlText("a\u2028b"); err != nil || string(got) != `"a\Lb"`+"\n" {
 		t.Errorf("%v: %q", err, got)
@@ -194,13 +154,13 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: a}
 subjects: [{kind: ServiceAccount, namespace: demo, name: z}]
 `)
 	got := satchel(t, "inspect", dir)
-	if got.code != kit.ExitOK {
+	if got.Code != kit.ExitOK {
 		t.Fatalf("%s", got)
 	}
-	if err := json.Unmarshal([]byte(satchel(t, "inspect", dir, "-o", "json").out), &d); err != nil {
+	if err := json.Unmarshal([]byte(satchel(t, "inspect", dir, "-o", "json").Out), &d); err != nil {
 		t.Fatal(err)
 	}
-	return got.out, d
+	return got.Out, d
 }
 
 // TestInspectHidesNoPermission shows rules that were written so that a reader would miss them.
@@ -253,7 +213,7 @@ func TestInspectHidesNoPermission(t *testing.T) {
 		}
 	}
 	dir := writeBundle(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a, labels: {rbac.authorization.k8s.io/aggregate-to-view: \"true\"}}\nrules:"+fmt.Sprintf(secrets, "secrets", "get"))
-	if got := satchel(t, "inspect", dir); !strings.Contains(got.out, "Permissions of holders of the ClusterRole view (1):\n") || !strings.Contains(got.out, "! reads the Secrets") {
+	if got := satchel(t, "inspect", dir); !strings.Contains(got.Out, "Permissions of holders of the ClusterRole view (1):\n") || !strings.Contains(got.Out, "! reads the Secrets") {
 		t.Errorf("rights of users are hidden: %s", got)
 	}
 }
@@ -266,10 +226,10 @@ func TestInspectManyAccounts(t *testing.T) {
 	}
 	text.WriteString("---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: z}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}\nsubjects: [{kind: User, name: z}]\n")
 	got := satchel(t, "inspect", writeBundle(t, text.String()))
-	first, _, _ := strings.Cut(got.out, "Permissions of User a0 ")
+	first, _, _ := strings.Cut(got.Out, "Permissions of User a0 ")
 	if !strings.Contains(first, "Permissions of User z (1):\n  in the namespace operators:\n    ! may do everything — what the ClusterRole cluster-admin of the cluster gives: ?\n") ||
-		!strings.Contains(got.out, "Permissions of other subjects:\n  and 151 more, none of them marked") {
-		t.Errorf("%.1500s", got.out)
+		!strings.Contains(got.Out, "Permissions of other subjects:\n  and 151 more, none of them marked") {
+		t.Errorf("%.1500s", got.Out)
 	}
 }
 

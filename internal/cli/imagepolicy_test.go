@@ -91,7 +91,7 @@ func TestImagePolicyOfFiles(t *testing.T) {
 		"render, -, policy": {"standard input is that of -f", append(render, "--image-policy", "-"), kit.ExitError, "not standard input"},
 	} {
 		got := satchel(t, tc.args...)
-		if got.code != tc.code || !strings.Contains(got.out+got.err, tc.want) {
+		if got.Code != tc.code || !strings.Contains(got.Out+got.Err, tc.want) {
 			t.Errorf("%s: %s: got %s", name, tc.reason, got)
 		}
 	}

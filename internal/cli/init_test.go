@@ -128,7 +128,7 @@ func TestInit(t *testing.T) {
 				args = append(args, strings.Replace(arg, "SRC", source, 1))
 			}
 			got := satchel(t, args...)
-			if got.code != kit.ExitOK || !strings.Contains(got.err, c.said) {
+			if got.Code != kit.ExitOK || !strings.Contains(got.Err, c.said) {
 				t.Fatalf("%s: %s", c.reason, got)
 			}
 			if files := filesIn(t, "shop/bundle"); files != c.want {
@@ -138,7 +138,7 @@ func TestInit(t *testing.T) {
 			if string(d.Spec.Format) != c.format || d.Spec.Source.Sources[0].Image.Ref != "registry.example.org/shop:v1" || d.Namespace != "shop" || d.Spec.ServiceAccountName != "installer" {
 				t.Errorf("the deployment is %+v", d.Spec)
 			}
-			if got := satchel(t, "validate", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop"); got.code != kit.ExitOK {
+			if got := satchel(t, "validate", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop"); got.Code != kit.ExitOK {
 				t.Errorf("what was written does not validate: %s", got)
 			}
 			rights, err := os.ReadFile("shop/permissions/rbac.yaml")
@@ -147,7 +147,7 @@ func TestInit(t *testing.T) {
 				look = append(look, "--release-name", "shop")
 			}
 			want := satchel(t, look...)
-			if err != nil || string(rights) != want.out {
+			if err != nil || string(rights) != want.Out {
 				t.Errorf("the rights are not those of rbac: %v\n%s", err, want)
 			}
 		})
@@ -176,7 +176,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	first := satchel(t, "bundle", "init", "shop", "--from", source).String()
-	if got := satchel(t, "bundle", "init", "shop", "--from", source); got.code != kit.ExitOK || !strings.Contains(got.out, "as before  bundle/manifests/a.yaml") {
+	if got := satchel(t, "bundle", "init", "shop", "--from", source); got.Code != kit.ExitOK || !strings.Contains(got.Out, "as before  bundle/manifests/a.yaml") {
 		t.Errorf("the second time is not the first: %s", got)
 	}
 	if err := os.WriteFile("shop/bundle/manifests/a.yaml", []byte("mine"), 0o600); err != nil {
@@ -187,10 +187,10 @@ func TestInitNeverOverwrites(t *testing.T) {
 	}
 	before := readTree(t, "shop")
 	got := satchel(t, "bundle", "init", "shop", "--from", source)
-	if got.code != kit.ExitError || !strings.Contains(got.err, "2 files in shop would be replaced: bundle/manifests/a.yaml, permissions/rbac.yaml; give another folder with --dir, or --force to replace them") {
+	if got.Code != kit.ExitError || !strings.Contains(got.Err, "2 files in shop would be replaced: bundle/manifests/a.yaml, permissions/rbac.yaml; give another folder with --dir, or --force to replace them") {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "bundle", "init", "shop", "--from", source, "--force", "--dry-run"); got.code != kit.ExitOK || !strings.HasPrefix(got.out, "Would write") {
+	if got := satchel(t, "bundle", "init", "shop", "--from", source, "--force", "--dry-run"); got.Code != kit.ExitOK || !strings.HasPrefix(got.Out, "Would write") {
 		t.Errorf("%s", got)
 	}
 	if after := readTree(t, "shop"); len(after) != len(before) || after["bundle/manifests/a.yaml"] != "mine" || after["permissions/rbac.yaml"] != before["permissions/rbac.yaml"] {
@@ -212,7 +212,7 @@ func TestInitFromGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	if got := satchel(t, "bundle", "init", "shop", "--dir", "apps/shop", "--git", "https://git.example.org/fleet.git", "--branch", "release", "-n", "platform"); got.code != kit.ExitOK {
+	if got := satchel(t, "bundle", "init", "shop", "--dir", "apps/shop", "--git", "https://git.example.org/fleet.git", "--branch", "release", "-n", "platform"); got.Code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	d := readDeployment(t, "apps/shop/deploy/bundledeployment.yaml")
@@ -256,7 +256,7 @@ func TestInitRefuses(t *testing.T) {
 				c.args[i] = strings.Replace(c.args[i], "SRC", source, 1)
 			}
 			got := satchel(t, c.args...)
-			if got.code != kit.ExitError || !strings.Contains(got.err, c.want) {
+			if got.Code != kit.ExitError || !strings.Contains(got.Err, c.want) {
 				t.Errorf("%s", got)
 			}
 			if left := filesIn(t, "."); left != "" {
@@ -284,16 +284,16 @@ func TestInitOfAPackage(t *testing.T) {
 	}
 	source := filepath.Join(laidOut(t, map[string]string{"shop-1.0.0.tgz": packed.String()}), "shop-1.0.0.tgz")
 	t.Chdir(t.TempDir())
-	if got := satchel(t, "bundle", "init", "shop", "--from", source); got.code != kit.ExitOK || filesIn(t, "shop/bundle") != "shop-1.0.0.tgz" {
+	if got := satchel(t, "bundle", "init", "shop", "--from", source); got.Code != kit.ExitOK || filesIn(t, "shop/bundle") != "shop-1.0.0.tgz" {
 		t.Fatalf("%s", got)
 	}
 	if d := readDeployment(t, "shop/deploy/bundledeployment.yaml"); d.Spec.Format != v1alpha1.FormatHelm {
 		t.Errorf("the format is %q", d.Spec.Format)
 	}
-	if got := satchel(t, "validate", "shop/bundle"); got.code != kit.ExitOK {
+	if got := satchel(t, "validate", "shop/bundle"); got.Code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "bundle", "init", "other", "--from", source, "--format", "plain+v0"); got.code != kit.ExitError || !strings.Contains(got.err, "unpack it") {
+	if got := satchel(t, "bundle", "init", "other", "--from", source, "--format", "plain+v0"); got.Code != kit.ExitError || !strings.Contains(got.Err, "unpack it") {
 		t.Errorf("%s", got)
 	}
 }

@@ -42,7 +42,7 @@ func TestInspectUsage(t *testing.T) {
 		"a namespace": {reason: "which one?", want: "--install-namespace", args: []string{bundles + "plain", "-n", "demo"}},
 		"no such way": {reason: "the converter's word", want: "always watches all namespaces", args: []string{bundles + "gadget", "--watch-namespace", "shop"}},
 	} {
-		if got := satchel(t, append([]string{"inspect"}, tc.args...)...); got.code != kit.ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+		if got := satchel(t, append([]string{"inspect"}, tc.args...)...); got.Code != kit.ExitError || got.Out != "" || !strings.Contains(got.Err, tc.want) {
 			t.Errorf("%s: %s: %s", name, tc.reason, got)
 		}
 	}
@@ -51,7 +51,7 @@ func TestInspectUsage(t *testing.T) {
 // TestInspectFitsTheTerminal checks that no line is longer than the terminal, except for long words.
 func TestInspectFitsTheTerminal(t *testing.T) {
 	var d inspect.Description
-	if err := json.Unmarshal([]byte(satchel(t, "inspect", bundles+"gadget", "-o", "json").out), &d); err != nil {
+	if err := json.Unmarshal([]byte(satchel(t, "inspect", bundles+"gadget", "-o", "json").Out), &d); err != nil {
 		t.Fatal(err)
 	}
 	const width = 60
@@ -162,12 +162,12 @@ func TestInspectCorpus(t *testing.T) {
 	for _, dir := range published {
 		got := satchel(t, "inspect", dir, "-o", "json")
 		var d inspect.Description
-		if err := json.Unmarshal([]byte(got.out), &d); err != nil || got.code != kit.ExitOK {
-			t.Errorf("%s: exit %d, %v\n%s", dir, got.code, err, got.err)
+		if err := json.Unmarshal([]byte(got.Out), &d); err != nil || got.Code != kit.ExitOK {
+			t.Errorf("%s: exit %d, %v\n%s", dir, got.Code, err, got.Err)
 			continue
 		}
 		if d.Package == "" || d.Version == "" || len(d.Objects) == 0 || len(d.InstallModes) == 0 {
-			t.Errorf("%s: something is missing: %.1500s", dir, got.out)
+			t.Errorf("%s: something is missing: %.1500s", dir, got.Out)
 		}
 	}
 }

@@ -24,12 +24,12 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/setup"
 	"github.com/satchel-dev/satchel/internal/install"
+	"github.com/satchel-dev/satchel/tests/clirig"
 )
 
 const testRegistry = "registry.test/satchel"
@@ -41,27 +41,22 @@ func bareCluster(t *testing.T) testCluster {
 		t.Skip("takes the CRDs from the control plane that all tests of this package share, and for a minute they may stay away: for the release suite, SATCHEL_FULL=1; tests/e2e and docs/walk.md install, upgrade and uninstall in every run")
 	}
 	c := newTestCluster(t)
-	c.cp.RequireControl(t)
-	crds.Lock()
-	defer crds.Unlock()
-	if err := envtest.UninstallCRDs(c.cp.RESTConfig(), crdOptions()); err != nil {
-		t.Fatal(err)
-	}
-	crds.installed = false
+	c.CP.RequireControl(t)
+	clirig.UninstallCRDs(t, c.CP)
 	for _, definition := range []string{"bundledeployments", "bundlesources", "bundleapprovals", "bundlecatalogs", "bundleimagepolicies", "bundlerollouts"} {
 		c.goneFor(c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition+".satchel.dev"))
 	}
-	c.eventually("Satchel is not installed in this cluster: ", "get")
+	c.Eventually("Satchel is not installed in this cluster: ", "get")
 	for _, name := range []string{"one", "two"} {
 		volume := parse(t, `
 apiVersion: v1
 kind: PersistentVolume
-metadata: {name: `+c.namespace+"-"+name+`}
+metadata: {name: `+c.Namespace+"-"+name+`}
 spec: {capacity: {storage: 50Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}}`)
-		if err := c.anyClient().Create(t.Context(), volume); err != nil {
+		if err := c.AnyClient().Create(t.Context(), volume); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = c.anyClient().Delete(context.WithoutCancel(t.Context()), volume) })
+		t.Cleanup(func() { _ = c.AnyClient().Delete(context.WithoutCancel(t.Context()), volume) })
 	}
 	t.Cleanup(func() {
 		_ = c.runVersion(context.WithoutCancel(t.Context()), "v1.0.0", "uninstall", "--crds", "--keep-workloads", "--yes", "--timeout", "30s")
@@ -71,19 +66,19 @@ spec: {capacity: {storage: 50Gi}, accessModes: [ReadWriteOnce], persistentVolume
 
 // goneFor waits until an object does not exist.
 func (c testCluster) goneFor(o client.Object) {
-	c.t.Helper()
-	err := wait.PollUntilContextTimeout(c.t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		return apierrors.IsNotFound(c.anyClient().Get(ctx, client.ObjectKeyFromObject(o), o)), nil
+	c.T.Helper()
+	err := wait.PollUntilContextTimeout(c.T.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsNotFound(c.AnyClient().Get(ctx, client.ObjectKeyFromObject(o), o)), nil
 	})
 	if err != nil {
-		c.t.Fatalf("%s is still there: %v", o.GetName(), err)
+		c.T.Fatalf("%s is still there: %v", o.GetName(), err)
 	}
 }
 
 // version runs a command line as the program of another version.
 func (c testCluster) version(version string, args ...string) outcome {
-	c.t.Helper()
-	return c.runVersion(c.t.Context(), version, args...)
+	c.T.Helper()
+	return c.runVersion(c.T.Context(), version, args...)
 }
 
 func (c testCluster) runVersion(ctx context.Context, version string, args ...string) outcome {
@@ -91,21 +86,21 @@ func (c testCluster) runVersion(ctx context.Context, version string, args ...str
 	code := Run(ctx, kit.Program{
 		Path: "satchel", Now: time.Now, Version: kit.VersionInfo{Version: version},
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &failure},
-	}, append([]string{"--kubeconfig", c.cp.KubeconfigPath()}, args...))
-	return outcome{code: code, out: out.String(), err: failure.String()}
+	}, append([]string{"--kubeconfig", c.CP.KubeconfigPath()}, args...))
+	return outcome{Code: code, Out: out.String(), Err: failure.String()}
 }
 
 // resourceVersions are those of all objects of an installation.
 func (c testCluster) resourceVersions() map[string]string {
-	c.t.Helper()
+	c.T.Helper()
 	objects, err := install.Manifests(install.Options{})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	found := map[string]string{}
 	for _, o := range objects {
-		if err := c.anyClient().Get(c.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			c.t.Fatal(err)
+		if err := c.AnyClient().Get(c.T.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			c.T.Fatal(err)
 		}
 		found[o.GetKind()+" "+o.GetName()] = o.GetResourceVersion()
 		if slices.Contains([]string{"Deployment", "PersistentVolumeClaim", "ValidatingAdmissionPolicy"}, o.GetKind()) {
@@ -117,26 +112,26 @@ func (c testCluster) resourceVersions() map[string]string {
 
 func TestInstall(t *testing.T) {
 	c := bareCluster(t)
-	c.want(c.version("v1.0.0", "install"), kit.ExitError, "are examples and not published", "--registry")
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--as", "unprivileged"), kit.ExitError)
+	c.Want(c.version("v1.0.0", "install"), kit.ExitError, "are examples and not published", "--registry")
+	c.Want(c.version("v1.0.0", "install", "--registry", testRegistry, "--as", "unprivileged"), kit.ExitError)
 	dry := c.version("v1.0.0", "install", "--registry", testRegistry, "--dry-run")
-	c.want(dry, kit.ExitOK, "created   CustomResourceDefinition bundledeployments.satchel.dev", "created   Deployment satchel-system/bundle-source-controller", "this was a dry run")
-	c.want(c.version("v1.0.0", "get", "-A"), kit.ExitError, "Satchel is not installed in this cluster")
+	c.Want(dry, kit.ExitOK, "created   CustomResourceDefinition bundledeployments.satchel.dev", "created   Deployment satchel-system/bundle-source-controller", "this was a dry run")
+	c.Want(c.version("v1.0.0", "get", "-A"), kit.ExitError, "Satchel is not installed in this cluster")
 
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK, "CustomResourceDefinition bundledeployments.satchel.dev: established",
+	c.Want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK, "CustomResourceDefinition bundledeployments.satchel.dev: established",
 		"Deployment bundle-source-controller: 1 replica available, image registry.test/satchel/bundle-source-controller:v1.0.0",
 		"Satchel v1.0.0 is installed in the namespace satchel-system: ")
 	before := c.resourceVersions()
 	again := c.version("v1.0.0", "install")
-	c.want(again, kit.ExitOK, " unchanged.")
-	if strings.Contains(again.out, " changed") || strings.Contains(again.out, "created") {
+	c.Want(again, kit.ExitOK, " unchanged.")
+	if strings.Contains(again.Out, " changed") || strings.Contains(again.Out, "created") {
 		t.Errorf("something is written again: %s", again)
 	}
 	if diff := cmp.Diff(before, c.resourceVersions()); diff != "" {
 		t.Errorf("the second time changes something: -before +after:\n%s", diff)
 	}
 	var plan setup.InstallPlan
-	if got := c.version("v1.0.0", "install", "--dry-run", "-o", "json", "--ephemeral-storage"); json.Unmarshal([]byte(got.out), &plan) != nil || fmt.Sprint(plan.Options.Values["image"]) != "map[registry:"+testRegistry+"]" {
+	if got := c.version("v1.0.0", "install", "--dry-run", "-o", "json", "--ephemeral-storage"); json.Unmarshal([]byte(got.Out), &plan) != nil || fmt.Sprint(plan.Options.Values["image"]) != "map[registry:"+testRegistry+"]" {
 		t.Errorf("the chosen options are not stored: %s", got)
 	}
 	kept := 0
@@ -148,14 +143,14 @@ func TestInstall(t *testing.T) {
 	if kept != 2 {
 		t.Errorf("volumes would be removed: %+v", plan)
 	}
-	c.want(c.version("v1.0.0", "install", "--system-namespace", "elsewhere"), kit.ExitError, "Satchel is installed in the namespace satchel-system")
+	c.Want(c.version("v1.0.0", "install", "--system-namespace", "elsewhere"), kit.ExitError, "Satchel is installed in the namespace satchel-system")
 }
 
 // change patches an object of the installation.
 func (c testCluster) change(o client.Object, patch string) {
-	c.t.Helper()
-	if err := c.anyClient().Patch(c.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	if err := c.AnyClient().Patch(c.T.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -172,11 +167,11 @@ func (c testCluster) installedObject(apiVersion, kind, name string) *unstructure
 // TestUpgrade upgrades from another version: obsolete objects are removed, and forbidden changes are refused.
 func TestUpgrade(t *testing.T) {
 	c := bareCluster(t)
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry, "--ephemeral-storage", "--wait=false"), kit.ExitOK, "The controllers were not waited for")
+	c.Want(c.version("v1.0.0", "install", "--registry", testRegistry, "--ephemeral-storage", "--wait=false"), kit.ExitOK, "The controllers were not waited for")
 	old := parse(t, `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: former, namespace: satchel-system}, spec: {podSelector: {}}}`)
 	claim := parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: former, namespace: satchel-system}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)
 	kept := c.installedObject("v1", "ConfigMap", install.RecordName)
-	if err := c.anyClient().Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
+	if err := c.AnyClient().Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
 		t.Fatal(err)
 	}
 	record, err := install.ReadRecord(kept)
@@ -184,7 +179,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []*unstructured.Unstructured{old, claim} {
-		if err := c.anyClient().Create(t.Context(), o); err != nil {
+		if err := c.AnyClient().Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 		record.Objects = append(record.Objects, install.IDOf(o))
@@ -193,30 +188,30 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept.SetManagedFields(nil)
-	if err := c.anyClient().Update(t.Context(), kept); err != nil {
+	if err := c.AnyClient().Update(t.Context(), kept); err != nil {
 		t.Fatal(err)
 	}
 
-	c.want(c.version("v1.1.0", "install", "--dry-run"), kit.ExitOK, "removed   NetworkPolicy satchel-system/former: this version does not have it",
+	c.Want(c.version("v1.1.0", "install", "--dry-run"), kit.ExitOK, "removed   NetworkPolicy satchel-system/former: this version does not have it",
 		"kept      PersistentVolumeClaim satchel-system/former", "changed   Deployment satchel-system/bundle-source-controller")
-	c.want(c.version("v1.1.0", "install"), kit.ExitOK, "removed   NetworkPolicy satchel-system/former", "Satchel v1.0.0 is upgraded to v1.1.0", ":v1.1.0\n")
+	c.Want(c.version("v1.1.0", "install"), kit.ExitOK, "removed   NetworkPolicy satchel-system/former", "Satchel v1.0.0 is upgraded to v1.1.0", ":v1.1.0\n")
 	c.goneFor(old) // the garbage collector finishes it
-	if err := c.anyClient().Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+	if err := c.AnyClient().Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
 		t.Errorf("a volume was removed: %v", err)
 	}
 
-	c.want(c.version("v1.0.0", "install"), kit.ExitError, "v1.1.0 is installed, and this program is v1.0.0", "--allow-downgrade")
-	c.want(c.version("v1.0.0", "install", "--allow-downgrade", "--dry-run"), kit.ExitOK)
+	c.Want(c.version("v1.0.0", "install"), kit.ExitError, "v1.1.0 is installed, and this program is v1.0.0", "--allow-downgrade")
+	c.Want(c.version("v1.0.0", "install", "--allow-downgrade", "--dry-run"), kit.ExitOK)
 	definition := c.installedObject("apiextensions.k8s.io/v1", "CustomResourceDefinition", "bundleapprovals.satchel.dev")
 	c.change(definition, `{"spec":{"versions":[`+
 		`{"name":"v1alpha1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"colour":{"type":"string"}}}}}}},`+
 		`{"name":"v9","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)
-	c.want(c.version("v1.2.0", "install"), kit.ExitError, "resources of bundleapprovals.satchel.dev are stored as v9, which this program's CRD does not have")
-	c.want(c.version("devel", "install"), kit.ExitError, "bundleapprovals.satchel.dev in the cluster is newer than this program", "v1alpha1.spec.colour")
+	c.Want(c.version("v1.2.0", "install"), kit.ExitError, "resources of bundleapprovals.satchel.dev are stored as v9, which this program's CRD does not have")
+	c.Want(c.version("devel", "install"), kit.ExitError, "bundleapprovals.satchel.dev in the cluster is newer than this program", "v1alpha1.spec.colour")
 	service := c.installedObject("v1", "Service", "bundle-source-controller")
 	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"Helm"},"annotations":{"meta.helm.sh/release-name":"satchel","meta.helm.sh/release-namespace":"ops"}}}`)
-	c.want(c.version("v1.2.0", "install"), kit.ExitError, "Service satchel-system/bundle-source-controller comes from Helm release ops/satchel: upgrade it there")
-	c.want(c.version("v1.2.0", "uninstall", "--yes"), kit.ExitError, "nothing was removed, because Service satchel-system/bundle-source-controller comes from Helm release ops/satchel")
+	c.Want(c.version("v1.2.0", "install"), kit.ExitError, "Service satchel-system/bundle-source-controller comes from Helm release ops/satchel: upgrade it there")
+	c.Want(c.version("v1.2.0", "uninstall", "--yes"), kit.ExitError, "nothing was removed, because Service satchel-system/bundle-source-controller comes from Helm release ops/satchel")
 	c.change(service, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null},"annotations":null}}`)
 }
 
@@ -224,42 +219,42 @@ func TestUpgrade(t *testing.T) {
 func TestUninstall(t *testing.T) {
 	c := bareCluster(t)
 	before := c.everything()
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK)
-	c.create(aSource())
+	c.Want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK)
+	c.Create(aSource())
 	d := aDeployment()
 	d.Finalizers = []string{"satchel.dev/finalizer"}
-	c.create(d)
+	c.Create(d)
 
 	listed := c.version("v1.0.0", "uninstall", "--dry-run")
-	c.want(listed, kit.ExitOK, "Deleted first (1 object):", "BundleDeployment.satchel.dev "+c.namespace+"/podinfo", "Namespace satchel-system",
+	c.Want(listed, kit.ExitOK, "Deleted first (1 object):", "BundleDeployment.satchel.dev "+c.Namespace+"/podinfo", "Namespace satchel-system",
 		"To keep (3 objects):", "add --crds to delete it")
-	c.want(c.version("v1.0.0", "uninstall", "--yes"), kit.ExitError, "nothing was removed, because there are 1 BundleDeployment ("+c.namespace+"/podinfo)", "--keep-workloads or --delete-deployments")
-	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads"), kit.ExitError, "add --yes")
-	c.want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), kit.ExitError, "use only one of the two")
+	c.Want(c.version("v1.0.0", "uninstall", "--yes"), kit.ExitError, "nothing was removed, because there are 1 BundleDeployment ("+c.Namespace+"/podinfo)", "--keep-workloads or --delete-deployments")
+	c.Want(c.version("v1.0.0", "uninstall", "--keep-workloads"), kit.ExitError, "add --yes")
+	c.Want(c.version("v1.0.0", "uninstall", "--keep-workloads", "--delete-deployments"), kit.ExitError, "use only one of the two")
 
 	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "40s")
-	c.want(got, kit.ExitOK, "The controller does not remove the finalizers", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
+	c.Want(got, kit.ExitOK, "The controller does not remove the finalizers", "1 BundleDeployment released without the controller", "Namespace satchel-system: gone", "Satchel is removed.")
 	if diff := cmp.Diff(before, c.everything()); diff != "" {
 		t.Errorf("the cluster is not as before: -before +after:\n%s", diff)
 	}
-	c.want(c.version("v1.0.0", "uninstall", "--yes"), kit.ExitOK, "is not installed in the namespace satchel-system; nothing to do")
+	c.Want(c.version("v1.0.0", "uninstall", "--yes"), kit.ExitOK, "is not installed in the namespace satchel-system; nothing to do")
 }
 
 // TestInstallWithRollouts installs the optional part, and uninstalls it while there is a rollout, and its controller is away.
 func TestInstallWithRollouts(t *testing.T) {
 	c := bareCluster(t)
-	c.want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK)
-	c.want(c.version("v1.0.0", "install", "--with", "rollouts"), kit.ExitOK, "CustomResourceDefinition bundlerollouts.satchel.dev: established",
+	c.Want(c.version("v1.0.0", "install", "--registry", testRegistry), kit.ExitOK)
+	c.Want(c.version("v1.0.0", "install", "--with", "rollouts"), kit.ExitOK, "CustomResourceDefinition bundlerollouts.satchel.dev: established",
 		"Deployment bundle-rollout-controller: 1 replica available, image registry.test/satchel/bundle-rollout-controller:v1.0.0")
-	c.want(c.version("v1.0.0", "install"), kit.ExitOK, " unchanged.") // the choice is stored
-	c.create(aRollout(func(o *v1alpha1.BundleRollout) { o.Finalizers = []string{v1alpha1.Finalizer} }))
+	c.Want(c.version("v1.0.0", "install"), kit.ExitOK, " unchanged.") // the choice is stored
+	c.Create(aRollout(func(o *v1alpha1.BundleRollout) { o.Finalizers = []string{v1alpha1.Finalizer} }))
 
-	c.want(c.version("v1.0.0", "install", "--set", "rollouts.enabled=false"), kit.ExitOK, "removed   Deployment satchel-system/bundle-rollout-controller",
+	c.Want(c.version("v1.0.0", "install", "--set", "rollouts.enabled=false"), kit.ExitOK, "removed   Deployment satchel-system/bundle-rollout-controller",
 		"kept      CustomResourceDefinition bundlerollouts.satchel.dev")
 	checked := c.version("v1.0.0", "check")
-	c.want(checked, checked.code, "there is no bundle-rollout-controller in the namespace satchel-system")
+	c.Want(checked, checked.Code, "there is no bundle-rollout-controller in the namespace satchel-system")
 	got := c.version("v1.0.0", "uninstall", "--keep-workloads", "--crds", "--yes", "--timeout", "40s")
-	c.want(got, kit.ExitOK, "Deleted before all others", "1 BundleRollout deleted", "Satchel is removed.")
+	c.Want(got, kit.ExitOK, "Deleted before all others", "1 BundleRollout deleted", "Satchel is removed.")
 	for name := range c.everything() {
 		if strings.Contains(name, "rollout") {
 			t.Errorf("%s is left", name)
@@ -269,51 +264,51 @@ func TestInstallWithRollouts(t *testing.T) {
 
 func TestExportWithRollouts(t *testing.T) {
 	const controller = "name: bundle-rollout-controller"
-	if got := satchel(t, "install", "--export", "--registry", testRegistry); got.code != kit.ExitOK || strings.Contains(got.out, controller) {
-		t.Errorf("rollouts are installed without being asked for: %s", got.err)
+	if got := satchel(t, "install", "--export", "--registry", testRegistry); got.Code != kit.ExitOK || strings.Contains(got.Out, controller) {
+		t.Errorf("rollouts are installed without being asked for: %s", got.Err)
 	}
-	if got := satchel(t, "install", "--export", "--registry", testRegistry, "--with", "rollouts"); got.code != kit.ExitOK || !strings.Contains(got.out, controller) {
-		t.Errorf("rollouts are missing: %s", got.err)
+	if got := satchel(t, "install", "--export", "--registry", testRegistry, "--with", "rollouts"); got.Code != kit.ExitOK || !strings.Contains(got.Out, controller) {
+		t.Errorf("rollouts are missing: %s", got.Err)
 	}
-	if got := satchel(t, "install", "--export", "--with", "fleets"); got.code != kit.ExitError || !strings.Contains(got.err, `no optional part "fleets": choose from rollouts`) {
+	if got := satchel(t, "install", "--export", "--with", "fleets"); got.Code != kit.ExitError || !strings.Contains(got.Err, `no optional part "fleets": choose from rollouts`) {
 		t.Errorf("got %s", got)
 	}
 }
 
 // everything are the names of all objects of the cluster, except those that the cluster creates.
 func (c testCluster) everything() map[string]bool {
-	c.t.Helper()
-	kinds, err := discovery.NewDiscoveryClientForConfig(c.cp.RESTConfig())
+	c.T.Helper()
+	kinds, err := discovery.NewDiscoveryClientForConfig(c.CP.RESTConfig())
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	reader, err := metadata.NewForConfig(c.cp.RESTConfig())
+	reader, err := metadata.NewForConfig(c.CP.RESTConfig())
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	lists, err := kinds.ServerPreferredResources()
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	found := map[string]bool{}
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get", "delete"}}, lists) {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
 		for _, r := range list.APIResources {
 			if r.Name == "events" || r.Name == "leases" || r.Name == "endpointslices" {
 				continue
 			}
-			objects, err := reader.Resource(group.WithResource(r.Name)).List(c.t.Context(), metav1.ListOptions{})
+			objects, err := reader.Resource(group.WithResource(r.Name)).List(c.T.Context(), metav1.ListOptions{})
 			if apierrors.IsNotFound(err) {
 				continue // a kind that was just removed is still told of for a moment
 			}
 			if err != nil {
-				c.t.Fatal(err)
+				c.T.Fatal(err)
 			}
 			for _, o := range objects.Items {
-				if strings.HasPrefix(o.Namespace+o.Name, "test") && o.Namespace != c.namespace && o.Name != c.namespace {
+				if strings.HasPrefix(o.Namespace+o.Name, "test") && o.Namespace != c.Namespace && o.Name != c.Namespace {
 					continue // other tests'
 				}
 				found[r.Name+" "+o.Namespace+"/"+o.Name] = true

@@ -19,7 +19,7 @@ func TestLimitFlags(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	limits.BindFlags(flags)
 	for _, command := range []string{"render", "validate", "inspect", "rbac", "plan", "adopt", "run", "bundle init"} {
-		help := satchel(t, append(strings.Fields(command), "--help")...).out
+		help := satchel(t, append(strings.Fields(command), "--help")...).Out
 		flags.VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(help, "--"+f.Name) {
 				t.Errorf("%s has no --%s", command, f.Name)
@@ -50,8 +50,8 @@ func TestLimitsOfABundle(t *testing.T) {
 		{[]string{"validate", "--limit-object-bytes=3000000"}, 0, ""},
 	} {
 		got := satchel(t, append(c.args, dir, "--install-namespace", "demo")...)
-		if said := strings.Join(strings.Fields(got.out+got.err), " "); got.code != c.code || !strings.Contains(said, c.message) {
-			t.Errorf("%v: exit %d, %.500s", c.args, got.code, said)
+		if said := strings.Join(strings.Fields(got.Out+got.Err), " "); got.Code != c.code || !strings.Contains(said, c.message) {
+			t.Errorf("%v: exit %d, %.500s", c.args, got.Code, said)
 		}
 	}
 }
@@ -65,8 +65,8 @@ func TestWarningsOfEqualKeys(t *testing.T) {
 	}
 	for _, command := range []string{"render", "inspect", "validate"} {
 		got := satchel(t, command, dir, "--install-namespace", "demo")
-		if said := strings.Join(strings.Fields(got.out+got.err), " "); got.code != 0 || !strings.Contains(said, `line 5: the key "data" appears twice in one mapping, with equal values; the first is in line 4`) {
-			t.Errorf("%s: exit %d, %s", command, got.code, said)
+		if said := strings.Join(strings.Fields(got.Out+got.Err), " "); got.Code != 0 || !strings.Contains(said, `line 5: the key "data" appears twice in one mapping, with equal values; the first is in line 4`) {
+			t.Errorf("%s: exit %d, %s", command, got.Code, said)
 		}
 	}
 }

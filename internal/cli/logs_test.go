@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/see"
 	"github.com/satchel-dev/satchel/internal/cli/tree"
+	"github.com/satchel-dev/satchel/tests/clirig"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 )
 
@@ -90,9 +89,6 @@ func logFile(t *testing.T, lines ...string) string {
 // TestLogsOfCluster reads logs that a control plane of its own serves from files.
 func TestLogsOfCluster(t *testing.T) {
 	controlplane.StopShared(t)
-	crds.Lock()
-	crds.installed = false
-	crds.Unlock()
 	main, side := logFile(t, "first", "second", "third \x1b[31mred"), logFile(t, "of the side")
 	controllers := logFile(t, `{"msg":"of another","namespace":"demo","name":"x"}`, `{"msg":"applied","namespace":"NAMESPACE","name":"app"}`)
 	cp, err := controlplane.Start(t.Context(), controlplane.Options{Nodes: 1, Progress: os.Stderr, KwokConfig: fmt.Sprintf(`
@@ -113,73 +109,67 @@ spec:
 			t.Error(err)
 		}
 	})
-	if _, err := envtest.InstallCRDs(cp.RESTConfig(), crdOptions()); err != nil {
-		t.Fatal(err)
-	}
-	written, err := client.NewWithWatch(cp.RESTConfig(), client.Options{Scheme: kit.NewScheme(), Mapper: kit.StaticMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := testCluster{t: t, cp: cp, client: written, namespace: controlplane.NewNamespace(t, cp)}
+	clirig.InstallCRDs(t, cp)
+	c := testCluster{clirig.On(t, cp, Run)}
 	content, err := os.ReadFile(controllers)
 	if err == nil {
-		err = os.WriteFile(controllers, bytes.ReplaceAll(content, []byte("NAMESPACE"), []byte(c.namespace)), 0o600)
+		err = os.WriteFile(controllers, bytes.ReplaceAll(content, []byte("NAMESPACE"), []byte(c.Namespace)), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.create(aDeployment(called("app"), lists(t, c.object("app", web("web", "")))))
-	c.create(aDeployment(called("empty")))
+	c.Create(aDeployment(called("app"), lists(t, c.object("app", web("web", "")))))
+	c.Create(aDeployment(called("empty")))
 	c.object("", web("foreign", ""))
 	c.logsRead()
 	c.logsFollowed(main)
 }
 
 func (c testCluster) logsRead() {
-	c.t.Helper()
-	got := c.eventually("of the side", "logs", "app")
-	c.want(got, kit.ExitOK, "/main] first\n", "/main] second\n", "/main] third \\u001b[31mred\n", "/side] of the side\n")
-	if strings.Contains(got.out, "foreign") || got.err != "" {
-		c.t.Errorf("got %s", got)
+	c.T.Helper()
+	got := c.Eventually("of the side", "logs", "app")
+	c.Want(got, kit.ExitOK, "/main] first\n", "/main] second\n", "/main] third \\u001b[31mred\n", "/side] of the side\n")
+	if strings.Contains(got.Out, "foreign") || got.Err != "" {
+		c.T.Errorf("got %s", got)
 	}
-	if got := c.satchel("logs", "app", "-c", "main", "--tail", "1", "--prefix=false"); got.out != "third \\u001b[31mred\n" {
-		c.t.Errorf("got %s", got)
+	if got := c.Satchel("logs", "app", "-c", "main", "--tail", "1", "--prefix=false"); got.Out != "third \\u001b[31mred\n" {
+		c.T.Errorf("got %s", got)
 	}
-	c.want(c.satchel("logs", "app", "-c", "none"), kit.ExitError, `no Pod of app has a container "none"`)
-	c.want(c.satchel("logs", "empty"), kit.ExitOK, "empty has no Pods; tree shows what it has.\n")
-	c.want(c.satchel("logs", "app", "--follow", "--previous"), kit.ExitError, "leave --follow or --previous out")
-	c.want(c.satchel("logs", "app", "--controller"), kit.ExitError, `no controllers run as Pods in the namespace "satchel-system"`)
+	c.Want(c.Satchel("logs", "app", "-c", "none"), kit.ExitError, `no Pod of app has a container "none"`)
+	c.Want(c.Satchel("logs", "empty"), kit.ExitOK, "empty has no Pods; tree shows what it has.\n")
+	c.Want(c.Satchel("logs", "app", "--follow", "--previous"), kit.ExitError, "leave --follow or --previous out")
+	c.Want(c.Satchel("logs", "app", "--controller"), kit.ExitError, `no controllers run as Pods in the namespace "satchel-system"`)
 	c.object("", "{apiVersion: v1, kind: Pod, metadata: {name: controller, labels: {app.kubernetes.io/part-of: satchel}}, spec: {containers: [{name: manager, image: x}]}}")
-	got = c.eventually("applied", "logs", "app", "--controller", "--system-namespace", c.namespace)
-	if !strings.HasPrefix(got.out, `[controller/manager] {"msg":"applied",`) || strings.Contains(got.out, "of another") {
-		c.t.Errorf("got %s", got)
+	got = c.Eventually("applied", "logs", "app", "--controller", "--system-namespace", c.Namespace)
+	if !strings.HasPrefix(got.Out, `[controller/manager] {"msg":"applied",`) || strings.Contains(got.Out, "of another") {
+		c.T.Errorf("got %s", got)
 	}
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: some}, rules: [{apiGroups: [satchel.dev], resources: [bundledeployments], verbs: [get]},
 		{apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, list]}, {apiGroups: [""], resources: [pods], verbs: [list]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: reader}]}`)
-	got = c.eventually("Not shown: pods/log", "logs", "app", "--as", "reader")
-	c.want(got, kit.ExitOK, `Not shown: pods/log in the namespace "`+c.namespace+`": you may not get them; ask an administrator for that permission`+"\n")
-	if strings.Count(got.err, "pods/log") != 1 {
-		c.t.Errorf("more than one line: %s", got.err)
+	got = c.Eventually("Not shown: pods/log", "logs", "app", "--as", "reader")
+	c.Want(got, kit.ExitOK, `Not shown: pods/log in the namespace "`+c.Namespace+`": you may not get them; ask an administrator for that permission`+"\n")
+	if strings.Count(got.Err, "pods/log") != 1 {
+		c.T.Errorf("more than one line: %s", got.Err)
 	}
 }
 
 // logsFollowed writes to a log while logs -f runs.
 func (c testCluster) logsFollowed(file string) {
-	c.t.Helper()
-	f := c.follow("logs", "app", "-f", "--tail", "1")
-	f.until("/main] third")
+	c.T.Helper()
+	f := c.Follow("logs", "app", "-f", "--tail", "1")
+	f.Until("/main] third")
 	log, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = log.WriteString("2026-01-01T00:01:00Z stdout F a new line\n")
 	}
 	if err := errors.Join(err, log.Close()); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	f.until("/main] a new line\n")
+	f.Until("/main] a new line\n")
 	// A Pod that is created later is followed, too.
-	before := f.out.String()
+	before := f.Out.String()
 	c.scale("web", 2)
-	f.untilMore("/side] of the side\n", before)
-	f.interrupt()
+	f.UntilMore("/side] of the side\n", before)
+	f.Interrupt()
 }

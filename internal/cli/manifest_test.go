@@ -60,16 +60,16 @@ func TestManifestSources(t *testing.T) {
 	} {
 		file := manifestOf(t, "shop", c.source)
 		got := satchel(t, "render", "-f", file)
-		if got.code != kit.ExitOK || !strings.Contains(got.out, "name: eu-settings\n  namespace: shop") || !strings.Contains(got.err, c.origin) {
+		if got.Code != kit.ExitOK || !strings.Contains(got.Out, "name: eu-settings\n  namespace: shop") || !strings.Contains(got.Err, c.origin) {
 			t.Errorf("%s: render %s", name, got)
 		}
 		for command, want := range map[string]string{"validate": "Valid", "inspect": "1 × ConfigMap", "rbac": "name: installer\n  namespace: shop"} {
-			if got := satchel(t, command, "-f", file); got.code != kit.ExitOK || !strings.Contains(got.out, want) {
+			if got := satchel(t, command, "-f", file); got.Code != kit.ExitOK || !strings.Contains(got.Out, want) {
 				t.Errorf("%s: %s %s", name, command, got)
 			}
 		}
 	}
-	if got := satchel(t, "render", registry.Host()+"/bundles/web:v1", "--install-namespace", "shop"); got.code != kit.ExitOK || !strings.Contains(got.out, "name: settings") {
+	if got := satchel(t, "render", registry.Host()+"/bundles/web:v1", "--install-namespace", "shop"); got.Code != kit.ExitOK || !strings.Contains(got.Out, "name: settings") {
 		t.Errorf("plain HTTP on loopback is not detected: %s", got)
 	}
 	for name, c := range map[string]struct{ source, want string }{
@@ -77,7 +77,7 @@ func TestManifestSources(t *testing.T) {
 		"a key":      {`{git: {repository: "https://example.org/x.git", secretRef: {name: key}}}`, "refers to the Secret key, which is not in"},
 		"not served": {`{http: {url: "http://127.0.0.1:1/x.tar"}}`, "fetching the archive http://127.0.0.1:1/x.tar: "},
 	} {
-		if got := satchel(t, "render", "-f", manifestOf(t, "shop", c.source)); got.code != kit.ExitError || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "the cluster") && name != "upload" {
+		if got := satchel(t, "render", "-f", manifestOf(t, "shop", c.source)); got.Code != kit.ExitError || !strings.Contains(got.Err, c.want) || strings.Contains(got.Err, "the cluster") && name != "upload" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -92,11 +92,11 @@ func TestPlanOfManifest(t *testing.T) {
 	if _, err := registry.Push(t.Context(), "bundles/web:v1", files); err != nil {
 		t.Fatal(err)
 	}
-	file := manifestOf(t, c.namespace, `{image: {ref: "`+registry.Host()+`/bundles/web:v1", insecure: true}}`)
-	c.want(c.satchel("plan", "-f", file), kit.ExitNo, "BundleDeployment "+c.namespace+"/web: 1 to create", "+ create  ConfigMap "+c.namespace+"/eu-added",
-		"BundleDeployment "+c.namespace+"/web does not exist yet", "the source was fetched from here")
-	c.want(c.satchel("plan", "-f", file, "-o", "diff"), kit.ExitNo, "+++ planned/ConfigMap "+c.namespace+"/eu-added")
-	c.want(c.satchel("plan", "other", "-f", file), kit.ExitError, `no BundleDeployment "other" is in it: it has web`)
+	file := manifestOf(t, c.Namespace, `{image: {ref: "`+registry.Host()+`/bundles/web:v1", insecure: true}}`)
+	c.Want(c.Satchel("plan", "-f", file), kit.ExitNo, "BundleDeployment "+c.Namespace+"/web: 1 to create", "+ create  ConfigMap "+c.Namespace+"/eu-added",
+		"BundleDeployment "+c.Namespace+"/web does not exist yet", "the source was fetched from here")
+	c.Want(c.Satchel("plan", "-f", file, "-o", "diff"), kit.ExitNo, "+++ planned/ConfigMap "+c.Namespace+"/eu-added")
+	c.Want(c.Satchel("plan", "other", "-f", file), kit.ExitError, `no BundleDeployment "other" is in it: it has web`)
 
 	// The deployment of the cluster, with another spec and the same source: its artifact is used.
 	c.publish(webVersion1)
@@ -104,12 +104,12 @@ func TestPlanOfManifest(t *testing.T) {
 	var live v1alpha1.BundleDeployment
 	c.read(&live, "podinfo")
 	changed := filepath.Join(t.TempDir(), "podinfo.yaml")
-	text := "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: podinfo, namespace: " + c.namespace + "}\nspec:\n" +
+	text := "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: podinfo, namespace: " + c.Namespace + "}\nspec:\n" +
 		"  serviceAccountName: installer\n  path: " + live.Spec.Path + "\n  sourceRef: {kind: BundleSource, name: podinfo}\n" +
 		"  patches: [{target: {kind: ConfigMap, name: settings}, patch: 'data: {color: violet}'}]\n"
 	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("plan", "-f", changed, "--fields"), kit.ExitNo, "1 to update", `-> "violet"`)
-	c.want(c.satchel("plan", "podinfo"), kit.ExitOK)
+	c.Want(c.Satchel("plan", "-f", changed, "--fields"), kit.ExitNo, "1 to update", `-> "violet"`)
+	c.Want(c.Satchel("plan", "podinfo"), kit.ExitOK)
 }

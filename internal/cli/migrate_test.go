@@ -44,11 +44,11 @@ func TestMigrate(t *testing.T) {
 			if again := satchel(t, append([]string{"migrate"}, args...)...); again != got {
 				t.Errorf("the second time differs:\n%s", again)
 			}
-			if name != "broken" && (got.code != kit.ExitOK || !strings.Contains(got.out, "kind: Bundle")) {
+			if name != "broken" && (got.Code != kit.ExitOK || !strings.Contains(got.Out, "kind: Bundle")) {
 				t.Errorf("nothing is migrated: %s", got)
 			}
-			if got.code == kit.ExitOK {
-				validByCRDs(t, got.out)
+			if got.Code == kit.ExitOK {
+				validByCRDs(t, got.Out)
 			}
 		})
 	}
@@ -92,12 +92,12 @@ func TestMigrateStandardInput(t *testing.T) {
 		Streams: genericiooptions.IOStreams{In: bytes.NewReader(text), Out: &out, ErrOut: &errOut},
 	}, []string{"migrate", "-"})
 	file := satchel(t, "migrate", migrations+"olm-v0.yaml")
-	if want := strings.ReplaceAll(file.out, migrations+"olm-v0.yaml", "standard-input"); code != kit.ExitOK || out.String() != want {
+	if want := strings.ReplaceAll(file.Out, migrations+"olm-v0.yaml", "standard-input"); code != kit.ExitOK || out.String() != want {
 		t.Errorf("exit %d\n%s\nwant\n%s", code, &out, want)
 	}
 	dir := writeFiles(t, map[string]string{"in/sub.yaml": string(text), "README.md": "# not a manifest"})
 	got := satchel(t, "migrate", dir)
-	if want := strings.ReplaceAll(file.out, migrations+"olm-v0.yaml", dir+"/in/sub.yaml"); got.out != want {
+	if want := strings.ReplaceAll(file.Out, migrations+"olm-v0.yaml", dir+"/in/sub.yaml"); got.Out != want {
 		t.Errorf("got %s\nwant\n%s", got, want)
 	}
 }
@@ -106,15 +106,15 @@ func TestMigrateStandardInput(t *testing.T) {
 func TestMigrateJSON(t *testing.T) {
 	got := satchel(t, "migrate", migrations+"olm-v1.yaml", "-o", "json")
 	var list struct{ Items []v1alpha1.BundleDeployment }
-	if err := json.Unmarshal([]byte(got.out), &list); err != nil || len(list.Items) != 4 {
+	if err := json.Unmarshal([]byte(got.Out), &list); err != nil || len(list.Items) != 4 {
 		t.Fatalf("%v: %s", err, got)
 	}
 	first := list.Items[1] // after the BundleCatalog
 	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.CRDs.UpgradeSafety != v1alpha1.EnforcementNone {
 		t.Errorf("got %+v", first)
 	}
-	if !strings.Contains(got.err, "Warning: ClusterExtension gadget (testdata/migrate/olm-v1.yaml, document 2): spec.catalog.lock keeps gadget-operator.v1.2.0") {
-		t.Errorf("the notes are missing: %s", got.err)
+	if !strings.Contains(got.Err, "Warning: ClusterExtension gadget (testdata/migrate/olm-v1.yaml, document 2): spec.catalog.lock keeps gadget-operator.v1.2.0") {
+		t.Errorf("the notes are missing: %s", got.Err)
 	}
 }
 
@@ -137,12 +137,12 @@ func TestMigrateRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"migrate"}, tc.args...)...)
 			if tc.want == "" {
-				if got.code != kit.ExitError || !strings.Contains(got.err, "a.yaml (document 1): the object has no apiVersion") || !strings.Contains(got.err, "a.yaml (document 2): this is a list, not an object") {
+				if got.Code != kit.ExitError || !strings.Contains(got.Err, "a.yaml (document 1): the object has no apiVersion") || !strings.Contains(got.Err, "a.yaml (document 2): this is a list, not an object") {
 					t.Errorf("%s: %s", tc.reason, got)
 				}
 				return
 			}
-			if got.code != kit.ExitError || got.out != "" || got.err != "Error: "+tc.want+"\n" {
+			if got.Code != kit.ExitError || got.Out != "" || got.Err != "Error: "+tc.want+"\n" {
 				t.Errorf("%s: %s\nwant %s", tc.reason, got, tc.want)
 			}
 		})
@@ -160,11 +160,11 @@ spec: {name: ` + bad + `, channel: ` + bad + `, ` + bad + `: 1, installPlanAppro
 `})
 	for _, args := range [][]string{{"--image", "gadget=b:v1"}, {"--image", "gadget=b:v1", "-o", "json"}, {}} {
 		got := satchel(t, append([]string{"migrate", dir}, args...)...)
-		if odd := hiddenIn(got.out) + hiddenIn(got.err); odd != "" {
+		if odd := hiddenIn(got.Out) + hiddenIn(got.Err); odd != "" {
 			t.Errorf("%v: %s", args, odd)
 		}
-		if strings.Contains(got.out, "\nkind: Secret") {
-			t.Errorf("%v: a line of the manifest's:\n%s", args, got.out)
+		if strings.Contains(got.Out, "\nkind: Secret") {
+			t.Errorf("%v: a line of the manifest's:\n%s", args, got.Out)
 		}
 	}
 }

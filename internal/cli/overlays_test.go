@@ -48,12 +48,12 @@ func TestOverlaysOfAFile(t *testing.T) {
 	write(adapting + variables)
 	got := satchel(t, "render", bundles+"plain", "-f", file)
 	for _, want := range []string{"name: eu-", "region: eu", "size: big", "password: hunter22"} {
-		if got.code != 0 || !strings.Contains(got.out, want) {
+		if got.Code != 0 || !strings.Contains(got.Out, want) {
 			t.Fatalf("no %q in %s", want, got)
 		}
 	}
-	if want := "spec.patches[0] selects no object (kind Pod)"; !strings.Contains(got.err, want) {
-		t.Errorf("no warning %q in %s", want, got.err)
+	if want := "spec.patches[0] selects no object (kind Pod)"; !strings.Contains(got.Err, want) {
+		t.Errorf("no warning %q in %s", want, got.Err)
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"no deployment":       {variables, "no BundleDeployment is in it: give the manifest of one"},
@@ -65,11 +65,11 @@ func TestOverlaysOfAFile(t *testing.T) {
 	} {
 		write(c.text)
 		got := satchel(t, "render", bundles+"plain", "-f", file)
-		if got.code == 0 || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "hunter22") {
+		if got.Code == 0 || !strings.Contains(got.Err, c.want) || strings.Contains(got.Err, "hunter22") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := satchel(t, "render", bundles+"plain", "-f", "-", "--values", "-"); !strings.Contains(got.err, "can be standard input") {
+	if got := satchel(t, "render", bundles+"plain", "-f", "-", "--values", "-"); !strings.Contains(got.Err, "can be standard input") {
 		t.Error(got)
 	}
 }

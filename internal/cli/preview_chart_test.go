@@ -24,49 +24,49 @@ import (
 
 // charted gives the deployment of a cluster values for a chart from objects of its namespace.
 func (c playedCluster) charted(from ...v1alpha1.ValuesReference) *v1alpha1.BundleDeployment {
-	c.t.Helper()
+	c.T.Helper()
 	var d v1alpha1.BundleDeployment
-	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "podinfo"}, &d); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Get(c.T.Context(), client.ObjectKey{Namespace: c.Namespace, Name: "podinfo"}, &d); err != nil {
+		c.T.Fatal(err)
 	}
 	d.Spec.Path, d.Spec.Helm = "", &v1alpha1.HelmOptions{ValuesFrom: from, Values: &apiextensionsv1.JSON{Raw: []byte(`{"extra": {"a": 1}}`)}}
-	if err := c.client.Update(c.t.Context(), &d); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Update(c.T.Context(), &d); err != nil {
+		c.T.Fatal(err)
 	}
 	return &d
 }
 
 // contentAsController is the digest of a chart as the controller converts it, with its account's view of the cluster.
 func (c playedCluster) contentAsController(d *v1alpha1.BundleDeployment, dir string, contents spec.Contents) string {
-	c.t.Helper()
-	pool, err := tenant.NewPool(c.cp.RESTConfig(), tenant.Options{})
+	c.T.Helper()
+	pool, err := tenant.NewPool(c.CP.RESTConfig(), tenant.Options{})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	account, err := pool.Client(tenant.Identity{Namespace: c.namespace, ServiceAccount: "installer"})
+	account, err := pool.Client(tenant.Identity{Namespace: c.Namespace, ServiceAccount: "installer"})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	given := spec.Given{Contents: contents}
-	if given.Capabilities.KubeVersion, err = account.ServerVersion(c.t.Context()); err != nil {
-		c.t.Fatal(err)
+	if given.Capabilities.KubeVersion, err = account.ServerVersion(c.T.Context()); err != nil {
+		c.T.Fatal(err)
 	}
-	if given.Capabilities.APIVersions, _, err = account.Kinds().Versions(c.t.Context()); err != nil {
-		c.t.Fatal(err)
+	if given.Capabilities.APIVersions, _, err = account.Kinds().Versions(c.T.Context()); err != nil {
+		c.T.Fatal(err)
 	}
 	if given.Values, err = spec.HelmValues(d, contents); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	result, err := convert.Convert(os.DirFS(dir), spec.Conversion(d, given, convert.DefaultLimits()))
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	if given.Capabilities.KubeVersion == helm.DefaultKubeVersion || !slices.Contains(given.Capabilities.APIVersions, "satchel.dev/v1alpha1/BundleDeployment") {
-		c.t.Errorf("the cluster says nothing of its own: %s, %d versions", given.Capabilities.KubeVersion, len(given.Capabilities.APIVersions))
+		c.T.Errorf("the cluster says nothing of its own: %s, %d versions", given.Capabilities.KubeVersion, len(given.Capabilities.APIVersions))
 	}
 	digest, err := digest.Content(slices.Concat(result.Objects, plan.Rendered(spec.Hooks(result))), effective.InstallNamespace(d))
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return digest
 }
@@ -83,20 +83,20 @@ func TestPlanOfChart(t *testing.T) {
 	if want := c.contentAsController(d, dir, contents); v.Content != want || v.Format != "helm" || len(v.Objects) != 1 {
 		t.Errorf("the plan has %s, and the controller %s: %+v", v.Content, want, v)
 	}
-	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--path", dir), kit.ExitNo, "tag: from-base")
+	c.Want(c.Satchel("plan", "podinfo", "-o", "diff", "--path", dir), kit.ExitNo, "tag: from-base")
 
 	c.charted(v1alpha1.ValuesReference{Kind: "Secret", Name: "login", ValuesKey: "tag", TargetPath: "image.tag"})
-	c.want(c.satchel("plan", "podinfo", "--path", dir), kit.ExitError, "secret "+c.namespace+"/login does not exist: create it, or correct spec.helm.valuesFrom[0]")
+	c.Want(c.Satchel("plan", "podinfo", "--path", dir), kit.ExitError, "secret "+c.Namespace+"/login does not exist: create it, or correct spec.helm.valuesFrom[0]")
 	c.make(`{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {tag: ` + secret + `}}`)
 	if v := c.planned(kit.ExitNo, "--path", dir); v.Content != "" {
 		t.Errorf("a digest tells of a Secret: %+v", v)
 	}
 	for _, args := range [][]string{{"plan"}, {"plan", "--fields"}, {"plan", "-o", "yaml"}, {"plan", "-o", "diff"}} {
-		got := c.satchel(append(append([]string{args[0], "podinfo"}, args[1:]...), "--path", dir)...)
-		if said := got.out + got.err; got.code != kit.ExitNo || strings.Contains(said, "c4n4ry") {
+		got := c.Satchel(append(append([]string{args[0], "podinfo"}, args[1:]...), "--path", dir)...)
+		if said := got.Out + got.Err; got.Code != kit.ExitNo || strings.Contains(said, "c4n4ry") {
 			t.Errorf("%v gives a Secret away: %s", args, got)
 		}
 	}
-	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--path", dir), kit.ExitNo, "tag: (redacted)")
-	c.want(c.satchel("plan", "podinfo", "--path", dir), kit.ExitNo, "not shown, because it includes values of Secrets")
+	c.Want(c.Satchel("plan", "podinfo", "-o", "diff", "--path", dir), kit.ExitNo, "tag: (redacted)")
+	c.Want(c.Satchel("plan", "podinfo", "--path", dir), kit.ExitNo, "not shown, because it includes values of Secrets")
 }

@@ -60,45 +60,45 @@ func newPlayedCluster(t *testing.T) playedCluster {
 	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: installer},
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}, subjects: [{kind: ServiceAccount, name: installer}]}`)
 	d := aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status = v1alpha1.BundleDeploymentStatus{} })
-	c.create(d)
+	c.Create(d)
 	source := aSource()
 	source.Status.SourcesDigest, source.Status.Artifact = effective.SourcesDigest(&source.Spec), nil
-	c.create(source)
+	c.Create(source)
 	return c
 }
 
 // make creates an object of any kind in the namespace.
 func (c playedCluster) make(text string) {
-	c.t.Helper()
+	c.T.Helper()
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	object.SetNamespace(c.namespace)
-	if err := c.any().Create(c.t.Context(), object); err != nil {
-		c.t.Fatal(err)
+	object.SetNamespace(c.Namespace)
+	if err := c.any().Create(c.T.Context(), object); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
 // any is a client for all kinds.
 func (c playedCluster) any() client.Client {
-	c.t.Helper()
-	made, err := client.New(c.cp.RESTConfig(), client.Options{})
+	c.T.Helper()
+	made, err := client.New(c.CP.RESTConfig(), client.Options{})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return made
 }
 
 // merge patches an object as another client.
 func (c playedCluster) merge(apiVersion, kind, name, patch string) {
-	c.t.Helper()
+	c.T.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
-	object.SetNamespace(c.namespace)
+	object.SetNamespace(c.Namespace)
 	object.SetName(name)
-	if err := c.any().Patch(c.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("other-client")); err != nil {
-		c.t.Fatal(err)
+	if err := c.any().Patch(c.T.Context(), object, client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("other-client")); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -116,87 +116,87 @@ func folderOf(t *testing.T, manifests string) string {
 
 // publish makes a bundle the artifact of the source.
 func (c playedCluster) publish(manifests string) {
-	c.t.Helper()
-	stored, err := c.store.Put(c.t.Context(), artifact.SourceOwner(c.namespace, "podinfo"), "v1", os.DirFS(folderOf(c.t, manifests)))
+	c.T.Helper()
+	stored, err := c.store.Put(c.T.Context(), artifact.SourceOwner(c.Namespace, "podinfo"), "v1", os.DirFS(folderOf(c.T, manifests)))
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	var source v1alpha1.BundleSource
-	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "podinfo"}, &source); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Get(c.T.Context(), client.ObjectKey{Namespace: c.Namespace, Name: "podinfo"}, &source); err != nil {
+		c.T.Fatal(err)
 	}
 	source.Status.Artifact = &stored
-	if err := c.client.Status().Update(c.t.Context(), &source); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Status().Update(c.T.Context(), &source); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
 // install applies the artifact as the deployment controller does: impersonating the ServiceAccount, with keyed hashes.
 func (c playedCluster) install() {
-	c.t.Helper()
+	c.T.Helper()
 	var source v1alpha1.BundleSource
 	var d v1alpha1.BundleDeployment
 	for name, o := range map[string]client.Object{"source": &source, "deployment": &d} {
-		if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "podinfo"}, o); err != nil {
-			c.t.Fatal(name, err)
+		if err := c.Client.Get(c.T.Context(), client.ObjectKey{Namespace: c.Namespace, Name: "podinfo"}, o); err != nil {
+			c.T.Fatal(name, err)
 		}
 	}
-	loader, err := loader.New(loader.Options{Client: &http.Client{}, ServerURLs: []string{c.url}, CacheDir: c.t.TempDir(), Limits: fetch.DefaultLimits()})
+	loader, err := loader.New(loader.Options{Client: &http.Client{}, ServerURLs: []string{c.url}, CacheDir: c.T.TempDir(), Limits: fetch.DefaultLimits()})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	content, err := loader.Load(c.t.Context(), artifact.SourceOwner(c.namespace, "podinfo"), *source.Status.Artifact)
+	content, err := loader.Load(c.T.Context(), artifact.SourceOwner(c.Namespace, "podinfo"), *source.Status.Artifact)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	result, err := convert.Convert(content.FS(), spec.Conversion(&d, spec.Given{}, convert.Limits{}))
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	pool, err := tenant.NewPool(c.cp.RESTConfig(), tenant.Options{})
+	pool, err := tenant.NewPool(c.CP.RESTConfig(), tenant.Options{})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	account, err := pool.Client(tenant.Identity{Namespace: c.namespace, ServiceAccount: "installer"})
+	account, err := pool.Client(tenant.Identity{Namespace: c.Namespace, ServiceAccount: "installer"})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	account = account.For(d.Name)
 	asked, err := spec.Observing(&d, false)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	previous, err := inventory.Decode(d.Status.Inventory)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	asked.Owner, asked.Desired, asked.HashKey = inventory.Owner{Namespace: c.namespace, Name: "podinfo"}, result.Objects, []byte("a key")
+	asked.Owner, asked.Desired, asked.HashKey = inventory.Owner{Namespace: c.Namespace, Name: "podinfo"}, result.Objects, []byte("a key")
 	asked.Previous = previous
-	in, err := observe.Cluster(c.t.Context(), account, asked)
+	in, err := observe.Cluster(c.T.Context(), account, asked)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	done, err := apply.Apply(c.t.Context(), account, plan.Make(in), apply.Options{Earlier: appliedBefore(in)})
+	done, err := apply.Apply(c.T.Context(), account, plan.Make(in), apply.Options{Earlier: appliedBefore(in)})
 	if err != nil || len(done.Errors()) > 0 {
-		c.t.Fatal(err, done.Errors())
+		c.T.Fatal(err, done.Errors())
 	}
-	target, err := pool.Target(c.t.Context())
+	target, err := pool.Target(c.T.Context())
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	done.Inventory.Target = target
 	if d.Status.Inventory, err = done.Inventory.Encode(); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	d.Status.ObservedGeneration, d.Status.LastAppliedRevision = d.Generation, source.Status.Artifact.Revision
 	d.Status.Conditions = []metav1.Condition{}
 	digest, err := digest.Content(result.Objects, effective.InstallNamespace(&d))
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	d.Status.Plan = &v1alpha1.PlanStatus{Content: digest, Digest: "sha256:" + strings.Repeat("d", 64)}
-	if err := c.client.Status().Update(c.t.Context(), &d); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Status().Update(c.T.Context(), &d); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
@@ -213,11 +213,11 @@ func appliedBefore(in plan.Input) func(inventory.Entry) []*unstructured.Unstruct
 
 // planned is what plan -o json prints.
 func (c playedCluster) planned(code int, args ...string) preview.Preview {
-	c.t.Helper()
-	got := c.satchel(append([]string{"plan", "podinfo", "-o", "json"}, args...)...)
+	c.T.Helper()
+	got := c.Satchel(append([]string{"plan", "podinfo", "-o", "json"}, args...)...)
 	var v preview.Preview
-	if got.code != code || json.Unmarshal([]byte(got.out), &v) != nil {
-		c.t.Fatalf("exit %d, want %d: %s", got.code, code, got)
+	if got.Code != code || json.Unmarshal([]byte(got.Out), &v) != nil {
+		c.T.Fatalf("exit %d, want %d: %s", got.Code, code, got)
 	}
 	return v
 }
@@ -288,26 +288,26 @@ subjects: [{kind: ServiceAccount, name: web}]
 // The preview shows exactly what the controller does then, from the first install on.
 func TestPlanOfCluster(t *testing.T) {
 	c := newPlayedCluster(t)
-	c.want(c.satchel("plan", "podinfo"), kit.ExitError, "has no artifact yet")
+	c.Want(c.Satchel("plan", "podinfo"), kit.ExitError, "has no artifact yet")
 	c.publish(webVersion1)
 
 	first := c.planned(kit.ExitNo)
 	if len(first.Objects) != 4 || first.Objects[0].Verb != "Create" || first.Digest != "" || first.Account.Unchecked != "" || len(first.Account.Missing) > 0 {
 		t.Errorf("the first install: %+v", first)
 	}
-	c.want(c.satchel("plan", "podinfo"), kit.ExitNo, "4 to create", "+ create", "new: example.org/web:1", "Approval: not needed, because spec.approval.mode is Automatic")
+	c.Want(c.Satchel("plan", "podinfo"), kit.ExitNo, "4 to create", "+ create", "new: example.org/web:1", "Approval: not needed, because spec.approval.mode is Automatic")
 	c.install()
 
 	settled := c.planned(kit.ExitOK)
 	if len(settled.Objects) != 0 || settled.Unchanged != 4 || settled.Content != first.Content || settled.Digest == "" {
 		t.Errorf("what was installed: %+v", settled)
 	}
-	c.want(c.satchel("plan", "podinfo", "-o", "diff"), kit.ExitOK)
+	c.Want(c.Satchel("plan", "podinfo", "-o", "diff"), kit.ExitOK)
 
 	c.merge("v1", "ConfigMap", "settings", `{"data": {"color": "green", "theirs": "x"}}`)
-	c.want(c.satchel("plan", "podinfo", "-o", "diff"), kit.ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.namespace+"/settings\n+++ planned/")
-	c.want(c.satchel("plan", "podinfo", "--ignore-snippet"), kit.ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
-	c.want(c.satchel("plan", "podinfo", "--fields"), kit.ExitNo, "1 to update", `.data.color: "green" -> "red"`)
+	c.Want(c.Satchel("plan", "podinfo", "-o", "diff"), kit.ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.Namespace+"/settings\n+++ planned/")
+	c.Want(c.Satchel("plan", "podinfo", "--ignore-snippet"), kit.ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
+	c.Want(c.Satchel("plan", "podinfo", "--fields"), kit.ExitNo, "1 to update", `.data.color: "green" -> "red"`)
 
 	c.publish(webVersion2)
 	v := c.planned(kit.ExitNo)
@@ -322,17 +322,17 @@ func TestPlanOfCluster(t *testing.T) {
 			t.Errorf("%s: %q, want %q in %v", title, verbs[title], verb, verbs)
 		}
 	}
-	text := c.satchel("plan", "podinfo", "--fields")
-	c.want(text, kit.ExitNo, `service account "`+c.namespace+`/web", in namespace `+c.namespace+`: get configmaps`,
+	text := c.Satchel("plan", "podinfo", "--fields")
+	c.Want(text, kit.ExitNo, `service account "`+c.Namespace+`/web", in namespace `+c.Namespace+`: get configmaps`,
 		"example.org/web:1 -> example.org/web:2", "Pods are replaced:", ".data.password: changes (hidden)")
 	for _, got := range []outcome{
-		text, c.satchel("plan", "podinfo", "-o", "diff"), c.satchel("plan", "podinfo", "-o", "json"), c.satchel("plan", "podinfo", "--ignore-snippet"),
+		text, c.Satchel("plan", "podinfo", "-o", "diff"), c.Satchel("plan", "podinfo", "-o", "json"), c.Satchel("plan", "podinfo", "--ignore-snippet"),
 	} {
-		if said := got.out + got.err; strings.Contains(said, "secret\"") || strings.Contains(said, "c2VjcmV0") || strings.Contains(said, "Zmlyc3Q") || strings.Contains(said, "c2Vjb25k") {
+		if said := got.Out + got.Err; strings.Contains(said, "secret\"") || strings.Contains(said, "c2VjcmV0") || strings.Contains(said, "Zmlyc3Q") || strings.Contains(said, "c2Vjb25k") {
 			t.Errorf("a Secret is given away: %s", got)
 		}
 	}
-	c.want(c.satchel("plan", "podinfo", "-o", "diff"), kit.ExitNo, "-  password: (hidden)\n+  password: (hidden, another one)\n", "--- live/Service "+c.namespace+"/old\n")
+	c.Want(c.Satchel("plan", "podinfo", "-o", "diff"), kit.ExitNo, "-  password: (hidden)\n+  password: (hidden, another one)\n", "--- live/Service "+c.Namespace+"/old\n")
 
 	local := c.planned(kit.ExitNo, "--path", folderOf(t, webVersion2))
 	if local.Content != v.Content || len(local.Objects) != len(v.Objects) {
@@ -353,19 +353,19 @@ func TestRBACOfADeployment(t *testing.T) {
 	c.merge("satchel.dev/v1alpha1", "BundleDeployment", "podinfo", `{"spec": {"serviceAccountName": "fresh", "postBuild": {"substituteFrom": [{"kind": "Secret", "name": "variables", "optional": true}]}}}`)
 	c.make(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: fresh}}`)
 
-	missing := c.satchel("rbac", "podinfo", "--missing")
-	plan := c.satchel("plan", "podinfo")
-	c.want(plan, kit.ExitError, "the ServiceAccount cannot get Secret "+c.namespace+"/variables, which the spec names")
-	if missing.code != kit.ExitOK || !strings.HasSuffix(plan.out, missing.out) || len(c.planned(kit.ExitError).Account.Manifests) != 2 {
+	missing := c.Satchel("rbac", "podinfo", "--missing")
+	plan := c.Satchel("plan", "podinfo")
+	c.Want(plan, kit.ExitError, "the ServiceAccount cannot get Secret "+c.Namespace+"/variables, which the spec names")
+	if missing.Code != kit.ExitOK || !strings.HasSuffix(plan.Out, missing.Out) || len(c.planned(kit.ExitError).Account.Manifests) != 2 {
 		t.Errorf("plan does not end with what is missing: %s\n%s", missing, plan)
 	}
 
-	rbac := c.satchel("rbac", "podinfo")
-	c.want(rbac, kit.ExitOK, "  - variables\n", "  - services\n", "  - reader\n", "name: fresh\n")
-	c.want(c.satchel("rbac", "podinfo", "--strict"), kit.ExitOK, "  - old\n", "  - added\n", "  - settings\n")
-	c.want(c.satchel("rbac", "podinfo", "--remote"), kit.ExitError, "has no spec.kubeConfig, so --remote has no effect")
-	c.want(c.satchel("rbac", "podinfo", "--name", "other"), kit.ExitError, "--name is about folders and images")
-	for document := range strings.SplitSeq(rbac.out, "---\n") {
+	rbac := c.Satchel("rbac", "podinfo")
+	c.Want(rbac, kit.ExitOK, "  - variables\n", "  - services\n", "  - reader\n", "name: fresh\n")
+	c.Want(c.Satchel("rbac", "podinfo", "--strict"), kit.ExitOK, "  - old\n", "  - added\n", "  - settings\n")
+	c.Want(c.Satchel("rbac", "podinfo", "--remote"), kit.ExitError, "has no spec.kubeConfig, so --remote has no effect")
+	c.Want(c.Satchel("rbac", "podinfo", "--name", "other"), kit.ExitError, "--name is about folders and images")
+	for document := range strings.SplitSeq(rbac.Out, "---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 			t.Fatal(err)
@@ -377,7 +377,7 @@ func TestRBACOfADeployment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.want(c.satchel("rbac", "podinfo", "--missing"), kit.ExitOK)
+	c.Want(c.Satchel("rbac", "podinfo", "--missing"), kit.ExitOK)
 	if got := c.planned(kit.ExitNo); len(got.Account.Missing) > 0 {
 		t.Errorf("with what rbac prints, the account lacks %+v", got.Account.Missing)
 	}
@@ -393,12 +393,12 @@ func TestPlanOfUserWithFewPermissions(t *testing.T) {
 		{apiGroups: [satchel.dev], resources: [bundledeployments, bundlesources], verbs: [get]},
 		{apiGroups: ["", apps, rbac.authorization.k8s.io], resources: [configmaps, services, deployments, roles, rolebindings], verbs: [get, list]}]}`)
 	c.make(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: readers}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}, subjects: [{kind: User, name: reader}]}`)
-	got := c.eventually("you may not look at Secret", "plan", "podinfo", "--as", "reader", "--fields") // rights come with a delay
-	c.want(got, kit.ExitError, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
-		"the permissions of ServiceAccount "+c.namespace+"/installer were not checked: with --as no other user can be impersonated",
+	got := c.Eventually("you may not look at Secret", "plan", "podinfo", "--as", "reader", "--fields") // rights come with a delay
+	c.Want(got, kit.ExitError, "you may not look at Secret", "not tried: you may not try it", `.data.color: "red" -> "blue"`,
+		"the permissions of ServiceAccount "+c.Namespace+"/installer were not checked: with --as no other user can be impersonated",
 		"whether this is the cluster that the objects are on was not checked")
-	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--as", "reader"), kit.ExitError, "-  color: red\n+  color: blue\n")
-	c.want(c.satchel("plan", "podinfo", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
+	c.Want(c.Satchel("plan", "podinfo", "-o", "diff", "--as", "reader"), kit.ExitError, "-  color: red\n+  color: blue\n")
+	c.Want(c.Satchel("plan", "podinfo", "--as", "unprivileged"), kit.ExitError, "you may not get bundledeployments")
 }
 
 // All violations of the plan are listed at once.
@@ -413,14 +413,14 @@ metadata: {name: x}
 ---
 apiVersion: v1
 kind: Namespace
-metadata: {name: ` + c.namespace + `-new}
+metadata: {name: ` + c.Namespace + `-new}
 `)
-	c.want(c.satchel("plan", "podinfo"), kit.ExitError, "Refused, so nothing would be changed:", "ConfigMap "+c.namespace+"/settings", "Unheard",
-		"ServiceAccount "+c.namespace+"/installer lacks permissions:", "namespaces")
-	c.want(c.satchel("plan", "podinfo", "--path", "x", "--image", "y"), kit.ExitError, "none of the others can be")
-	c.want(c.satchel("plan", "podinfo", "--path", ""), kit.ExitError, "--path is empty")
-	c.want(c.satchel("plan", "podinfo", "-o", "diff", "--revision", "v0"), kit.ExitError, "history")
-	c.want(c.satchel("plan", "podinfo", "--path", t.TempDir()+"/none"), kit.ExitError, "opening the folder")
+	c.Want(c.Satchel("plan", "podinfo"), kit.ExitError, "Refused, so nothing would be changed:", "ConfigMap "+c.Namespace+"/settings", "Unheard",
+		"ServiceAccount "+c.Namespace+"/installer lacks permissions:", "namespaces")
+	c.Want(c.Satchel("plan", "podinfo", "--path", "x", "--image", "y"), kit.ExitError, "none of the others can be")
+	c.Want(c.Satchel("plan", "podinfo", "--path", ""), kit.ExitError, "--path is empty")
+	c.Want(c.Satchel("plan", "podinfo", "-o", "diff", "--revision", "v0"), kit.ExitError, "history")
+	c.Want(c.Satchel("plan", "podinfo", "--path", t.TempDir()+"/none"), kit.ExitError, "opening the folder")
 }
 
 func TestHostilePlan(t *testing.T) {
@@ -428,8 +428,8 @@ func TestHostilePlan(t *testing.T) {
 	bad := quoted(t, "a"+steering+"\nb")
 	c.publish("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {note: " + bad + "}}\ndata: {k: " + bad + "}\n")
 	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "json"}, {"plan", "podinfo", "-o", "diff"}, {"plan", "podinfo", "-o", "yaml"}} {
-		got := c.satchel(args...)
-		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != kit.ExitError || odd != "" {
+		got := c.Satchel(args...)
+		if odd := hiddenIn(got.Out) + hiddenIn(got.Err); got.Code != kit.ExitError || odd != "" {
 			t.Errorf("%v: %s: %s", args, odd, got)
 		}
 	}
@@ -438,8 +438,8 @@ func TestHostilePlan(t *testing.T) {
 	c.install()
 	c.merge("v1", "ConfigMap", "a", `{"data": {"k": "`+strings.Trim(quoted(t, "b\u202e"+"c"), `"`)+`"}}`)
 	for _, args := range [][]string{{"plan", "podinfo", "--fields"}, {"plan", "podinfo", "-o", "yaml"}, {"plan", "podinfo", "-o", "diff"}} {
-		got := c.satchel(args...)
-		if odd := hiddenIn(got.out) + hiddenIn(got.err); got.code != kit.ExitNo || odd != "" {
+		got := c.Satchel(args...)
+		if odd := hiddenIn(got.Out) + hiddenIn(got.Err); got.Code != kit.ExitNo || odd != "" {
 			t.Errorf("%v: %s: %s", args, odd, got)
 		}
 	}

@@ -32,20 +32,20 @@ spec:
 func TestPlanNamesProviders(t *testing.T) {
 	c := newCatalogCluster(t)
 	platformFiles(t)
-	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status = v1alpha1.BundleDeploymentStatus{} }))
+	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status = v1alpha1.BundleDeploymentStatus{} }))
 	folder := aPackage(t, "portal", "2.0.0", `{type: olm.package, value: {packageName: database, version: ">=1.0.0"}},
 		{type: olm.package, value: {packageName: absent, version: ">=1.0.0"}}, {type: olm.gvk, value: {group: cache.example.org, version: v1, kind: Cache}}`)
-	got := c.satchel("plan", "podinfo", "--path", folder)
-	c.want(got, kit.ExitError, "the bundle needs package database", "install what serves group \"cache.example.org\"")
+	got := c.Satchel("plan", "podinfo", "--path", folder)
+	c.Want(got, kit.ExitError, "the bundle needs package database", "install what serves group \"cache.example.org\"")
 	c.without(got, "of catalog", "not searched")
 
 	c.serve("platform", "platform")
-	c.create(aCatalog(func(o *v1alpha1.BundleCatalog) {
+	c.Create(aCatalog(func(o *v1alpha1.BundleCatalog) {
 		o.Name = "broken"
 		o.Status.URLs.Base = "http://127.0.0.1:1/catalogs/demo/broken"
 	}))
-	got = c.satchel("plan", "podinfo", "--path", folder)
-	c.want(got, kit.ExitError, "package database of catalog platform", "satchel resolve database --with-dependencies -o yaml prints the manifest",
+	got = c.Satchel("plan", "podinfo", "--path", folder)
+	c.Want(got, kit.ExitError, "package database of catalog platform", "satchel resolve database --with-dependencies -o yaml prints the manifest",
 		"install package cache of catalog platform, which provides it", "not searched for a package that provides what is missing: catalog broken")
 	c.without(got, "package absent of catalog")
 }
@@ -53,23 +53,23 @@ func TestPlanNamesProviders(t *testing.T) {
 // TestPlanBreaksDependent: the plan names the deployments that would lose what they require, as the condition of the controller does.
 func TestPlanBreaksDependent(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) {
 		d.Status = v1alpha1.BundleDeploymentStatus{Package: &v1alpha1.PackageStatus{Name: "base", Version: "1.2.0"}, Inventory: &v1alpha1.Inventory{}}
 	}))
-	c.create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
 		d.Status.Inventory, d.Status.Requires = &v1alpha1.Inventory{}, []v1alpha1.BundleRequirement{{Package: "base", Versions: "<2.0.0"}}
 	}))
 	const broken = "deployment web needs package base in version <2.0.0, which is not there after this plan (base 1.2.0 becomes 2.0.0)"
-	c.want(c.satchel("plan", "podinfo", "--path", aPackage(t, "base", "2.0.0", "")), kit.ExitError, broken)
-	c.without(c.satchel("plan", "podinfo", "--path", aPackage(t, "base", "1.3.0", "")), broken)
+	c.Want(c.Satchel("plan", "podinfo", "--path", aPackage(t, "base", "2.0.0", "")), kit.ExitError, broken)
+	c.without(c.Satchel("plan", "podinfo", "--path", aPackage(t, "base", "1.3.0", "")), broken)
 }
 
 // without checks that the output does not contain the strings.
 func (c testCluster) without(got outcome, texts ...string) {
-	c.t.Helper()
+	c.T.Helper()
 	for _, text := range texts {
-		if strings.Contains(got.out+got.err, text) {
-			c.t.Errorf("%q is in: %s", text, got)
+		if strings.Contains(got.Out+got.Err, text) {
+			c.T.Errorf("%q is in: %s", text, got)
 		}
 	}
 }

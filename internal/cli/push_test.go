@@ -95,7 +95,7 @@ func TestPublish(t *testing.T) {
 	run := func(code int, args ...string) outcome {
 		t.Helper()
 		got := satchel(t, args...)
-		if got.code != code {
+		if got.Code != code {
 			t.Fatalf("satchel %s: %s", strings.Join(args, " "), got)
 		}
 		said.WriteString("$ satchel " + hostPort.ReplaceAllString(strings.Join(args, " "), "HOST") + "\n" + hostPort.ReplaceAllString(got.String(), "HOST") + "\n")
@@ -103,10 +103,10 @@ func TestPublish(t *testing.T) {
 	}
 	ref := host + "/org/sample:v0.1.0"
 	run(kit.ExitOK, "bundle", "build", "bundle", "-o", "sample.tar")
-	digest := strings.TrimSpace(run(kit.ExitOK, "bundle", "build", "bundle", "--print", "name").out)
+	digest := strings.TrimSpace(run(kit.ExitOK, "bundle", "build", "bundle", "--print", "name").Out)
 	run(kit.ExitOK, "bundle", "push", "bundle", ref, "--sign-key", "cosign.key")
-	if got := run(kit.ExitOK, "bundle", "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.out != ref+"@"+digest+"\n" {
-		t.Errorf("the archive is %s, and the folder %s", got.out, digest)
+	if got := run(kit.ExitOK, "bundle", "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.Out != ref+"@"+digest+"\n" {
+		t.Errorf("the archive is %s, and the folder %s", got.Out, digest)
 	}
 	run(kit.ExitOK, "bundle", "tag", ref, "stable")
 	run(kit.ExitOK, "bundle", "verify", host+"/org/sample:stable", "--key", "cosign.pub")
@@ -136,21 +136,21 @@ func TestPushWhatIsIgnored(t *testing.T) {
 	}
 	got := satchel(t, "bundle", "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "json", "--source", "https://git.example.org/a", "--revision", "main", "--created", "2026-01-02T03:04:05Z", "--annotation", "x=y")
 	var p author.Publication
-	if err := json.Unmarshal([]byte(got.out), &p); err != nil || got.code != kit.ExitOK {
+	if err := json.Unmarshal([]byte(got.Out), &p); err != nil || got.Code != kit.ExitOK {
 		t.Fatal(err, got)
 	}
 	if p.Files != 1 || p.Format != "plain+v0" || p.Kind != "artifact" || p.Reference != host+"/org/a:v1" || !strings.HasPrefix(p.Content, "sha256:") {
 		t.Errorf("%+v", p)
 	}
-	if !strings.Contains(got.err, "link.yaml is a symbolic link and left out") {
+	if !strings.Contains(got.Err, "link.yaml is a symbolic link and left out") {
 		t.Errorf("%s", got)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1767323045") // the same time
-	if again := satchel(t, "bundle", "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.out != p.Pinned()+"\n" {
+	if again := satchel(t, "bundle", "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.Out != p.Pinned()+"\n" {
 		t.Errorf("with SOURCE_DATE_EPOCH: %s, want %s", again, p.Pinned())
 	}
 	t.Chdir(t.TempDir())
-	if got := satchel(t, "bundle", "pull", host+"/org/a:v1"); got.code != kit.ExitOK || filesIn(t, "a") != "a.yaml" {
+	if got := satchel(t, "bundle", "pull", host+"/org/a:v1"); got.Code != kit.ExitOK || filesIn(t, "a") != "a.yaml" {
 		t.Errorf("%s: %s", got, filesIn(t, "."))
 	}
 	info, err := os.Stat("a/a.yaml")
@@ -169,7 +169,7 @@ func TestPublishRefuses(t *testing.T) {
 	}
 	bad := laidOut(t, map[string]string{`a\b.yaml`: initConfigMap})
 	layout := filepath.Join(t.TempDir(), "a.tar")
-	if got := satchel(t, "bundle", "build", dir, "-o", layout); got.code != kit.ExitOK {
+	if got := satchel(t, "bundle", "build", dir, "-o", layout); got.Code != kit.ExitOK {
 		t.Fatal(got)
 	}
 	for name, c := range map[string]struct {
@@ -202,7 +202,7 @@ func TestPublishRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, c.args...)
-			if got.code != kit.ExitError || !strings.Contains(got.err, c.want) || strings.Contains(got.err, "secret") {
+			if got.Code != kit.ExitError || !strings.Contains(got.Err, c.want) || strings.Contains(got.Err, "secret") {
 				t.Errorf("%s", got)
 			}
 		})
@@ -251,7 +251,7 @@ func TestLoginsAreUsed(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "http://")
 	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap})
 	got := satchel(t, "bundle", "push", dir, host+"/org/a:v1")
-	if got.code != kit.ExitError || !strings.Contains(got.err, "401 Unauthorized") || !strings.Contains(got.err, "docker login "+host) {
+	if got.Code != kit.ExitError || !strings.Contains(got.Err, "401 Unauthorized") || !strings.Contains(got.Err, "docker login "+host) {
 		t.Errorf("without a login: %s", got)
 	}
 	for _, password := range []string{"wrong", "CANARY"} {
@@ -264,14 +264,14 @@ func TestLoginsAreUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := satchel(t, "bundle", "push", dir, host+"/org/a:v1")
-		if got.code != code || strings.Contains(got.err, "CANARY") || code != kit.ExitOK && !strings.Contains(got.err, "check the login for "+host) {
+		if got.Code != code || strings.Contains(got.Err, "CANARY") || code != kit.ExitOK && !strings.Contains(got.Err, "check the login for "+host) {
 			t.Errorf("with the password %s: %s", password, got)
 		}
 	}
-	if got := satchel(t, "bundle", "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.code != kit.ExitOK {
+	if got := satchel(t, "bundle", "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.Code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
-	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.code != kit.ExitOK {
+	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.Code != kit.ExitOK {
 		t.Errorf("%s", got)
 	}
 	broken := `{"credHelpers":{"` + host + `":"does-not-exist"}}`
@@ -279,7 +279,7 @@ func TestLoginsAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"bundle", "push", dir, host + "/org/a:v1"}, {"validate", host + "/org/a:v1", "--insecure"}} {
-		if got := satchel(t, args...); got.code != kit.ExitError || !strings.Contains(got.err, "docker-credential-does-not-exist") || strings.Contains(got.err, "cannot be reached") {
+		if got := satchel(t, args...); got.Code != kit.ExitError || !strings.Contains(got.Err, "docker-credential-does-not-exist") || strings.Contains(got.Err, "cannot be reached") {
 			t.Errorf("a helper that is not there: %s", got)
 		}
 	}

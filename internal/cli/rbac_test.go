@@ -43,10 +43,10 @@ func TestRBACOnAnotherCluster(t *testing.T) {
 // If nothing is ever deleted, permissions to delete are left out, also for an earlier version's objects.
 func TestRBACThatKeepsObjects(t *testing.T) {
 	got := satchel(t, "rbac", bundles+"registry", "--install-namespace", "demo", "--upgrade-from", bundles+"plain", "--keep-objects", "--only", "required")
-	if strings.Contains(got.out, "delete") || !strings.Contains(got.out, "patch") {
+	if strings.Contains(got.Out, "delete") || !strings.Contains(got.Out, "patch") {
 		t.Errorf("the rights are:\n%s", got)
 	}
-	if got := satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required"); !strings.Contains(got.out, "delete") {
+	if got := satchel(t, "rbac", bundles+"plain", "--install-namespace", "demo", "--only", "required"); !strings.Contains(got.Out, "delete") {
 		t.Errorf("without the flag the rights are:\n%s", got)
 	}
 }
@@ -78,8 +78,8 @@ func TestRBACParts(t *testing.T) {
 			args = append(args, "--only", only)
 		}
 		got := satchel(t, args...)
-		if parts := partsOf(t, got.out); got.code != kit.ExitOK || !slices.Equal(parts, want) {
-			t.Errorf("--only %q printed %v, want %v; exit %d, %s", only, parts, want, got.code, got.err)
+		if parts := partsOf(t, got.Out); got.Code != kit.ExitOK || !slices.Equal(parts, want) {
+			t.Errorf("--only %q printed %v, want %v; exit %d, %s", only, parts, want, got.Code, got.Err)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestRBACRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"rbac"}, tc.args...)...)
-			if got.code != kit.ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+			if got.Code != kit.ExitError || got.Out != "" || !strings.Contains(got.Err, tc.want) {
 				t.Errorf("%s: want exit 2, nothing on standard output, and %q; got %s", tc.reason, tc.want, got)
 			}
 		})
@@ -127,12 +127,12 @@ func TestRBACGuesses(t *testing.T) {
 	before := writeBundle(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old}\n")
 	got := satchel(t, "rbac", now, "--install-namespace", "demo", "--name", "app", "--upgrade-from", before, "--strict")
 	for _, want := range []string{"# guessed, because neither Kubernetes nor the bundle defines it: policies.example.org\n", "- policies\n", "- old\n"} {
-		if !strings.Contains(got.out, want) {
+		if !strings.Contains(got.Out, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	if want := "neither Kubernetes nor the bundle defines Policy.example.org: its resource is taken to be policies.example.org, in namespaces"; !strings.Contains(got.err, want) {
-		t.Errorf("%q is missing in\n%s", want, got.err)
+	if want := "neither Kubernetes nor the bundle defines Policy.example.org: its resource is taken to be policies.example.org, in namespaces"; !strings.Contains(got.Err, want) {
+		t.Errorf("%q is missing in\n%s", want, got.Err)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestRBACOfAHostileBundle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, "rbac", writeBundle(t, manifests), "--install-namespace", "demo", "--name", "app")
-			if got.code != kit.ExitError || got.out != "" {
+			if got.Code != kit.ExitError || got.Out != "" {
 				t.Errorf("it was printed: %s", got)
 			}
 		})

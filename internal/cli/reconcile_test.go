@@ -30,12 +30,12 @@ type controller struct {
 
 // play answers each request for objects of a kind with statuses, one after the other.
 func (c *controller) play(tc testCluster, k kit.Kind, answers ...func(view.Object)) {
-	tc.t.Helper()
-	w, err := tc.client.Watch(tc.t.Context(), k.List(), client.InNamespace(tc.namespace))
+	tc.T.Helper()
+	w, err := tc.Client.Watch(tc.T.Context(), k.List(), client.InNamespace(tc.Namespace))
 	if err != nil {
-		tc.t.Fatal(err)
+		tc.T.Fatal(err)
 	}
-	tc.t.Cleanup(w.Stop)
+	tc.T.Cleanup(w.Stop)
 	go func() {
 		for event := range w.ResultChan() {
 			o, ok := event.Object.(view.Object)
@@ -48,7 +48,7 @@ func (c *controller) play(tc testCluster, k kit.Kind, answers ...func(view.Objec
 			for _, answer := range answers {
 				answer(o)
 				// A failure shows as a request that is never handled.
-				_ = tc.client.Status().Update(tc.t.Context(), o)
+				_ = tc.Client.Status().Update(tc.T.Context(), o)
 			}
 		}
 	}()
@@ -105,8 +105,8 @@ func TestReconcile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newTestCluster(t)
-			c.create(aSource())
-			c.create(aDeployment())
+			c.Create(aSource())
+			c.Create(aDeployment())
 			var played controller
 			if tc.answers != nil {
 				played.play(c, kit.Deployments, tc.answers...)
@@ -114,7 +114,7 @@ func TestReconcile(t *testing.T) {
 			if tc.source != nil {
 				played.play(c, kit.Sources, tc.source...)
 			}
-			c.want(c.satchel(append([]string{"reconcile"}, tc.args...)...), tc.code, tc.says...)
+			c.Want(c.Satchel(append([]string{"reconcile"}, tc.args...)...), tc.code, tc.says...)
 			played.mu.Lock()
 			defer played.mu.Unlock()
 			if diff := cmp.Diff(tc.handled, played.handled); diff != "" {
@@ -126,41 +126,41 @@ func TestReconcile(t *testing.T) {
 
 func TestReconcileRefuses(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
-	c.create(aDeployment())
-	c.create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
-	c.want(c.satchel("reconcile", "paused"), kit.ExitError, `Error: the BundleDeployment "paused" is suspended, so nothing would happen: resume it, with satchel resume paused`)
-	c.want(c.satchel("reconcile", "podinfo", "--with-source"), kit.ExitError, `the BundleSource "podinfo" is suspended`)
-	c.want(c.satchel("reconcile", "source", "none"), kit.ExitError, `there is no BundleSource "none"`, "there is: podinfo")
+	c.Create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
+	c.Create(aDeployment())
+	c.Create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
+	c.Want(c.Satchel("reconcile", "paused"), kit.ExitError, `Error: the BundleDeployment "paused" is suspended, so nothing would happen: resume it, with satchel resume paused`)
+	c.Want(c.Satchel("reconcile", "podinfo", "--with-source"), kit.ExitError, `the BundleSource "podinfo" is suspended`)
+	c.Want(c.Satchel("reconcile", "source", "none"), kit.ExitError, `there is no BundleSource "none"`, "there is: podinfo")
 }
 
 // TestReconcileWhileItGoes deletes the object during the wait.
 func TestReconcileWhileItGoes(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment())
+	c.Create(aDeployment())
 	gone := make(chan struct{})
 	var played controller
 	played.play(c, kit.Deployments, func(o view.Object) {
 		defer close(gone)
-		if err := c.client.Delete(t.Context(), o); err != nil {
+		if err := c.Client.Delete(t.Context(), o); err != nil {
 			t.Error(err)
 		}
 	})
-	got := c.satchel("reconcile", "podinfo", "--timeout", "20s")
+	got := c.Satchel("reconcile", "podinfo", "--timeout", "20s")
 	<-gone
-	c.want(got, kit.ExitError, `Error: there is no BundleDeployment "podinfo"`)
+	c.Want(got, kit.ExitError, `Error: there is no BundleDeployment "podinfo"`)
 }
 
 // TestReconcileInterrupted presses Ctrl-C during the wait.
 func TestReconcileInterrupted(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment())
+	c.Create(aDeployment())
 	ctx, interrupt := context.WithCancel(t.Context())
 	var played controller
 	played.play(c, kit.Deployments, func(view.Object) { interrupt() })
 	var out, errOut bytes.Buffer
 	code := Run(ctx, kit.Program{Path: "satchel", Now: time.Now, Streams: genericiooptions.IOStreams{Out: &out, ErrOut: &errOut}},
-		[]string{"--kubeconfig", c.cp.KubeconfigPath(), "-n", c.namespace, "reconcile", "podinfo"})
+		[]string{"--kubeconfig", c.CP.KubeconfigPath(), "-n", c.Namespace, "reconcile", "podinfo"})
 	if code != kit.ExitInterrupted || !strings.HasSuffix(errOut.String(), "Interrupted.\n") {
 		t.Errorf("exit %d: %s", code, errOut.String())
 	}

@@ -76,10 +76,10 @@ func TestRenderRegistryV1(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"render", bundles + "registry", "--install-namespace", "demo"}, tc.args...)...)
-			if got.code != kit.ExitOK {
+			if got.Code != kit.ExitOK {
 				t.Fatalf("%s", got)
 			}
-			if diff := cmp.Diff(tc.want, kindsOf(t, got.out)); diff != "" {
+			if diff := cmp.Diff(tc.want, kindsOf(t, got.Out)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -128,12 +128,12 @@ func TestRenderRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"render"}, tc.args...)...)
-			if got.code != kit.ExitError || got.out != "" {
+			if got.Code != kit.ExitError || got.Out != "" {
 				t.Errorf("%s: want exit 2 and nothing on standard output, got %s", tc.reason, got)
 			}
 			for _, want := range tc.want {
-				if !strings.Contains(got.err, want) {
-					t.Errorf("%s: %q is missing in\n%s", tc.reason, want, got.err)
+				if !strings.Contains(got.Err, want) {
+					t.Errorf("%s: %q is missing in\n%s", tc.reason, want, got.Err)
 				}
 			}
 		})
@@ -151,13 +151,13 @@ func TestRenderSaysHowANameWasRead(t *testing.T) {
 		"example.org/plain:v1":   "Reading the folder example.org/plain:v1 (not the image example.org/plain:v1).\n",
 		"./example.org/plain:v1": "Reading the folder ./example.org/plain:v1.\n",
 	} {
-		if got := satchel(t, "render", given, "--install-namespace", "demo"); got.code != kit.ExitOK || !strings.HasPrefix(got.err, want) {
+		if got := satchel(t, "render", given, "--install-namespace", "demo"); got.Code != kit.ExitOK || !strings.HasPrefix(got.Err, want) {
 			t.Errorf("want %q, got %s", want, got)
 		}
 	}
 	t.Chdir(dir)
-	if got := satchel(t, "inspect", "."); !strings.HasPrefix(got.err, "Reading the folder /") || !strings.Contains(got.err, "/plain:v1.\n") {
-		t.Errorf("a dot says nothing: %s", got.err)
+	if got := satchel(t, "inspect", "."); !strings.HasPrefix(got.Err, "Reading the folder /") || !strings.Contains(got.Err, "/plain:v1.\n") {
+		t.Errorf("a dot says nothing: %s", got.Err)
 	}
 }
 
@@ -178,14 +178,14 @@ func TestM2RenderLeavesLinksOut(t *testing.T) {
 		}
 	}
 	got := satchel(t, "render", dir, "--install-namespace", "demo")
-	if got.code != kit.ExitOK || strings.Count(got.out, "name: ") != 1 || !strings.Contains(got.out, "name: real") {
+	if got.Code != kit.ExitOK || strings.Count(got.Out, "name: ") != 1 || !strings.Contains(got.Out, "name: real") {
 		t.Errorf("want the real file only, got %s", got)
 	}
-	if got := satchel(t, "render", dir, "--path", "folder", "--install-namespace", "demo"); got.code != kit.ExitError {
+	if got := satchel(t, "render", dir, "--path", "folder", "--install-namespace", "demo"); got.Code != kit.ExitError {
 		t.Errorf("want a link as --path refused, got %s", got)
 	}
-	if !strings.Contains(got.err, "link.yaml is a symbolic link and left out") {
-		t.Errorf("nothing is said about the links:\n%s", got.err)
+	if !strings.Contains(got.Err, "link.yaml is a symbolic link and left out") {
+		t.Errorf("nothing is said about the links:\n%s", got.Err)
 	}
 }
 
@@ -263,8 +263,8 @@ func TestRenderImage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, "render", tc.ref, "--install-namespace", "demo", "--insecure")
-			if got.code != kit.ExitOK || got.out != folder.out || !strings.HasPrefix(got.err, tc.says) {
-				t.Errorf("%s: got %s\nwant\n%s", tc.reason, got, folder.out)
+			if got.Code != kit.ExitOK || got.Out != folder.Out || !strings.HasPrefix(got.Err, tc.says) {
+				t.Errorf("%s: got %s\nwant\n%s", tc.reason, got, folder.Out)
 			}
 		})
 	}
@@ -279,7 +279,7 @@ func TestRenderImage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"render", "--install-namespace", "demo"}, tc.args...)...)
-			if got.code != kit.ExitError || !strings.Contains(got.err, tc.want) {
+			if got.Code != kit.ExitError || !strings.Contains(got.Err, tc.want) {
 				t.Errorf("%s: got %s", tc.reason, got)
 			}
 		})

@@ -55,10 +55,10 @@ func chartRepository(t *testing.T) string {
 func TestChartsOfRepositories(t *testing.T) {
 	repository := chartRepository(t)
 	got := satchel(t, "render", "shop", "--helm-repository", repository, "--chart-version", "1.x", "--install-namespace", "shop", "--set", "tag=v2")
-	if got.code != 0 || !strings.Contains(got.out, "tag: v2") || !strings.Contains(got.err, "Reading the chart shop 1.2.0 of "+repository+", which is sha256:") {
+	if got.Code != 0 || !strings.Contains(got.Out, "tag: v2") || !strings.Contains(got.Err, "Reading the chart shop 1.2.0 of "+repository+", which is sha256:") {
 		t.Error(got)
 	}
-	if got := satchel(t, "inspect", "shop", "--helm-repository", repository); got.code != 0 || !strings.Contains(got.out, "1.2.0") {
+	if got := satchel(t, "inspect", "shop", "--helm-repository", repository); got.Code != 0 || !strings.Contains(got.Out, "1.2.0") {
 		t.Error(got)
 	}
 	for says, args := range map[string][]string{
@@ -72,7 +72,7 @@ func TestChartsOfRepositories(t *testing.T) {
 		"plain HTTP to \"example.org\" is refused":                          {"shop", "--helm-repository", "http://example.org"},
 	} {
 		got := satchel(t, append([]string{"inspect"}, args...)...)
-		if got.code != kit.ExitError || got.out != "" || !strings.Contains(got.err, says) || strings.Contains(got.err, "the cluster at") {
+		if got.Code != kit.ExitError || got.Out != "" || !strings.Contains(got.Err, says) || strings.Contains(got.Err, "the cluster at") {
 			t.Errorf("%q: %s", says, got)
 		}
 	}

@@ -70,25 +70,25 @@ func TestResolveWithDependenciesOfCluster(t *testing.T) {
 	platformFiles(t)
 	c.serve("platform", "platform")
 	files := satchel(t, "resolve", "portal", "--with-dependencies", "-o", "json", "--catalog=platform=platform")
-	served := c.satchel("resolve", "portal", "--with-dependencies", "-o", "json")
-	if served.out != files.out || served.code != 0 {
+	served := c.Satchel("resolve", "portal", "--with-dependencies", "-o", "json")
+	if served.Out != files.Out || served.Code != 0 {
 		t.Fatalf("of the cluster: %s\nof the files: %s", served, files)
 	}
-	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) {
 		d.Name = "store"
 		d.Status.Package = &v1alpha1.PackageStatus{Name: "database", Version: "1.2.0"}
 	}))
-	served = c.satchel("resolve", "portal", "--with-dependencies", "-o", "yaml")
+	served = c.Satchel("resolve", "portal", "--with-dependencies", "-o", "yaml")
 	for _, want := range []string{"- name: store", "BundleDeployment store has installed version 1.2.0", "name: cache"} {
-		if !strings.Contains(served.out+served.err, want) {
+		if !strings.Contains(served.Out+served.Err, want) {
 			t.Errorf("%q is missing in: %s", want, served)
 		}
 	}
-	if strings.Contains(served.out, "package: database") {
+	if strings.Contains(served.Out, "package: database") {
 		t.Errorf("what is installed is installed again: %s", served)
 	}
 	// A BundleDeployment of the package itself is no dependency of its own.
-	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) {
 		d.Name = "web"
 		d.Spec.Source, d.Spec.SourceRef = nil, nil
 		d.Spec.Catalog = &v1alpha1.CatalogPackage{Package: "portal"}
@@ -97,14 +97,14 @@ func TestResolveWithDependenciesOfCluster(t *testing.T) {
 			Installed: &v1alpha1.InstalledBundle{Bundle: "portal.v1.0.0", Version: "1.0.0"}, Resolved: &v1alpha1.ResolvedBundle{Bundle: "portal.v1.0.0"},
 		}
 	}))
-	served = c.satchel("resolve", "deployment/web", "--with-dependencies", "-o", "yaml")
+	served = c.Satchel("resolve", "deployment/web", "--with-dependencies", "-o", "yaml")
 	for _, want := range []string{"name: web\n", "- name: store\n", "- name: cache\n", "version: 2.0.0\n"} {
-		if !strings.Contains(served.out, want) || served.code != 1 {
+		if !strings.Contains(served.Out, want) || served.Code != 1 {
 			t.Errorf("%q is missing for the deployment: %s", want, served)
 		}
 	}
-	got := c.satchel("resolve", "portal", "--with-dependencies", "--version", "1.x")
-	if got.code != 2 || !strings.Contains(got.err, "upgrade the BundleDeployment store first") {
+	got := c.Satchel("resolve", "portal", "--with-dependencies", "--version", "1.x")
+	if got.Code != 2 || !strings.Contains(got.Err, "upgrade the BundleDeployment store first") {
 		t.Errorf("another version is installed: %s", got)
 	}
 }

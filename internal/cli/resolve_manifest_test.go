@@ -116,17 +116,17 @@ func TestResolveDeployment(t *testing.T) {
 		Installed: &v1alpha1.InstalledBundle{Bundle: "orders.v1.0.0", Version: "1.0.0"},
 		Resolved:  &v1alpha1.ResolvedBundle{Bundle: "orders.v1.1.0", Reference: "r", Query: "q", Input: "i"},
 	}
-	c.create(d)
-	c.want(c.satchel("resolve", "deployment/orders"), kit.ExitOK, "Bundle     orders.v1.1.0", "Catalog    community")
-	c.want(c.satchel("resolve", "deployment", "orders", "--installed", "orders.v1.1.0@1.1.0"), kit.ExitNo, "Change     orders.v1.1.0 -> orders.v2.0.0")
-	c.want(c.satchel("resolve", "deployment/order"), kit.ExitError, `there is no BundleDeployment "order"`)
-	c.want(c.satchel("resolve", "orders"), kit.ExitOK, "Catalog    mirror")
+	c.Create(d)
+	c.Want(c.Satchel("resolve", "deployment/orders"), kit.ExitOK, "Bundle     orders.v1.1.0", "Catalog    community")
+	c.Want(c.Satchel("resolve", "deployment", "orders", "--installed", "orders.v1.1.0@1.1.0"), kit.ExitNo, "Change     orders.v1.1.0 -> orders.v2.0.0")
+	c.Want(c.Satchel("resolve", "deployment/order"), kit.ExitError, `there is no BundleDeployment "order"`)
+	c.Want(c.Satchel("resolve", "orders"), kit.ExitOK, "Catalog    mirror")
 
 	selected := &v1alpha1.BundleDeployment{}
 	selected.Name = "selected"
 	selected.Spec.ServiceAccountName = "installer"
 	selected.Spec.Catalog = &v1alpha1.CatalogPackage{Package: "orders"}
 	selected.Spec.Catalog.CatalogSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "upstream"}}
-	c.create(selected)
-	c.want(c.satchel("resolve", "deployment/selected"), kit.ExitOK, "Catalog    community")
+	c.Create(selected)
+	c.Want(c.Satchel("resolve", "deployment/selected"), kit.ExitOK, "Catalog    community")
 }

@@ -93,7 +93,7 @@ func TestResolve(t *testing.T) {
 		{"shop", community, "--upgrade-policy", "None"},
 	} {
 		got := satchel(t, append([]string{"resolve"}, line...)...)
-		if hidden := hiddenIn(got.out + got.err); hidden != "" {
+		if hidden := hiddenIn(got.Out + got.Err); hidden != "" {
 			t.Errorf("%q shows %s", line, hidden)
 		}
 		fmt.Fprintf(&text, "# resolve %s\n%s\n", strings.Join(line, " "), got)
@@ -107,7 +107,7 @@ func TestResolveOutputIsStable(t *testing.T) {
 	catalogFiles(t)
 	got := satchel(t, "resolve", "shop", "--version", "2.x", "--catalog", "community=community", "-o", "json")
 	var value map[string]string
-	if err := json.Unmarshal([]byte(got.out), &value); err != nil || got.code != 0 || got.err != "" {
+	if err := json.Unmarshal([]byte(got.Out), &value); err != nil || got.Code != 0 || got.Err != "" {
 		t.Fatalf("%v: %s", err, got)
 	}
 	want := map[string]string{"bundle": "shop.v2.0.0", "version": "2.0.0", "image": "registry.example.org/shop@sha256:2", "catalog": "community"}
@@ -116,11 +116,11 @@ func TestResolveOutputIsStable(t *testing.T) {
 	}
 	got = satchel(t, "resolve", "shop", "--version", "2.x", "--catalog", "community=community", "-o", "yaml")
 	var same map[string]string
-	if err := yaml.Unmarshal([]byte(got.out), &same); err != nil || fmt.Sprint(same) != fmt.Sprint(want) {
+	if err := yaml.Unmarshal([]byte(got.Out), &same); err != nil || fmt.Sprint(same) != fmt.Sprint(want) {
 		t.Errorf("YAML: %v: %s", err, got)
 	}
 	got = satchel(t, "resolve", "shop", "--version", "7.x", "--catalog", "community=community", "-o", "json")
-	if first, _, _ := strings.Cut(got.err, "\n"); first != `no bundles found for package "shop" matching version "7.x"` || got.code != 2 || got.out != "" {
+	if first, _, _ := strings.Cut(got.Err, "\n"); first != `no bundles found for package "shop" matching version "7.x"` || got.Code != 2 || got.Out != "" {
 		t.Errorf("a refusal: got %s", got)
 	}
 }
@@ -202,12 +202,12 @@ func askRecorded(t *testing.T, line []byte) int {
 		var value struct{ Image, Version string }
 		refusal, code := "", 0
 		if q.Answer.Error != "" {
-			refusal, _, _ = strings.Cut(got.err, "\n")
+			refusal, _, _ = strings.Cut(got.Err, "\n")
 			code = 2
-		} else if err := json.Unmarshal([]byte(got.out), &value); err != nil {
+		} else if err := json.Unmarshal([]byte(got.Out), &value); err != nil {
 			t.Errorf("line %d, query %d: %v: %s", recorded.ID, i, err, got)
 		}
-		if got.code != code || refusal != q.Answer.Error || value.Image != q.Answer.Image || value.Version != q.Answer.Version {
+		if got.Code != code || refusal != q.Answer.Error || value.Image != q.Answer.Image || value.Version != q.Answer.Version {
 			t.Errorf("line %d, query %d: got %s, want %+v", recorded.ID, i, got, q.Answer)
 		}
 	}

@@ -43,11 +43,11 @@ spec:
 	want := func(line []string, code int, parts ...string) {
 		t.Helper()
 		got := satchel(t, append([]string{"resolve"}, line...)...)
-		if got.code != code {
-			t.Fatalf("resolve %q: exit %d, want %d: %s", line, got.code, code, got)
+		if got.Code != code {
+			t.Fatalf("resolve %q: exit %d, want %d: %s", line, got.Code, code, got)
 		}
 		for _, part := range parts {
-			if !strings.Contains(got.out+got.err, part) {
+			if !strings.Contains(got.Out+got.Err, part) {
 				t.Errorf("resolve %q lacks %q: %s", line, part, got)
 			}
 		}
@@ -110,10 +110,10 @@ func TestResolveWritesDigestOfTag(t *testing.T) {
 		t.Helper()
 		got := satchel(t, "resolve", "-f", "shop.yaml", "--write", "shop.yaml", "--catalog=community=catalog.json", "--insecure")
 		text, err := os.ReadFile("shop.yaml")
-		if err != nil || got.code != kit.ExitOK {
+		if err != nil || got.Code != kit.ExitOK {
 			t.Fatalf("%v: %s", err, got)
 		}
-		if (warning == "") == strings.Contains(got.err, "points at") || !strings.Contains(got.err, warning) {
+		if (warning == "") == strings.Contains(got.Err, "points at") || !strings.Contains(got.Err, warning) {
 			t.Errorf("want the warning %q: %s", warning, got)
 		}
 		return string(text)

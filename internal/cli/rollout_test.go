@@ -155,28 +155,28 @@ func TestRolloutOutcome(t *testing.T) {
 
 // rolloutFixture stores a rollout that is in its second wave, with all that it consists of: its revisions, clusters and BundleDeployments.
 func rolloutFixture(c testCluster) {
-	c.t.Helper()
-	every, err := client.New(c.cp.RESTConfig(), client.Options{Scheme: everyScheme()})
+	c.T.Helper()
+	every, err := client.New(c.CP.RESTConfig(), client.Options{Scheme: everyScheme()})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	spec := aRollout().Spec
 	store := func(content string, sources []v1alpha1.Source) (name, digest string) {
 		data := revision.Data{Content: content, Template: spec.Template, Variables: spec.Variables, Sources: sources}
 		digest, err := data.Digest()
 		if err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
 		text, err := data.Encode()
 		if err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
 		name = revision.Name(digest)
 		kept := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
-			Namespace: c.namespace, Name: revision.SourceName("shop", name), Annotations: map[string]string{"satchel.dev/rollout-revision-digest": digest},
+			Namespace: c.Namespace, Name: revision.SourceName("shop", name), Annotations: map[string]string{"satchel.dev/rollout-revision-digest": digest},
 		}, Data: runtime.RawExtension{Raw: text}, Revision: 1}
-		if err := every.Create(c.t.Context(), kept); err != nil {
-			c.t.Fatal(err)
+		if err := every.Create(c.T.Context(), kept); err != nil {
+			c.T.Fatal(err)
 		}
 		return name, digest
 	}
@@ -184,8 +184,8 @@ func rolloutFixture(c testCluster) {
 	content := source.Status.Artifact.Revision[strings.LastIndexByte(source.Status.Artifact.Revision, '@')+1:]
 	update, updateDigest := store(content, source.Spec.Sources)
 	current, currentDigest := store("sha256:"+strings.Repeat("c", 64), nil)
-	c.create(source)
-	c.create(aRollout(func(o *v1alpha1.BundleRollout) {
+	c.Create(source)
+	c.Create(aRollout(func(o *v1alpha1.BundleRollout) {
 		o.Status.UpdateRevision.Name, o.Status.UpdateRevision.Digest = update, updateDigest
 		o.Status.CurrentRevision.Name, o.Status.CurrentRevision.Digest = current, currentDigest
 		o.Status.History[0].Name = current
@@ -195,13 +195,13 @@ func rolloutFixture(c testCluster) {
 		if i == 3 {
 			labels = map[string]string{"fleet": "edge"}
 		}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: fmt.Sprintf("eu-%d", i), Labels: labels}}
-		if err := every.Create(c.t.Context(), secret); err != nil {
-			c.t.Fatal(err)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: fmt.Sprintf("eu-%d", i), Labels: labels}}
+		if err := every.Create(c.T.Context(), secret); err != nil {
+			c.T.Fatal(err)
 		}
 	}
 	child := func(cluster, revisionName, content string, outcome v1alpha1.Outcome) {
-		c.create(aDeployment(called("shop-"+cluster), func(d *v1alpha1.BundleDeployment) {
+		c.Create(aDeployment(called("shop-"+cluster), func(d *v1alpha1.BundleDeployment) {
 			d.Labels = map[string]string{v1alpha1.RolloutLabel: "shop", v1alpha1.ClusterLabel: cluster}
 			if strings.HasPrefix(cluster, "eu-") {
 				d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: cluster}}
@@ -227,35 +227,35 @@ func everyScheme() *runtime.Scheme {
 
 func TestRollout(t *testing.T) {
 	c := newTestCluster(t)
-	c.want(c.satchel("rollout", "status", "shop"), kit.ExitError, `there is no BundleRollout "shop"`)
+	c.Want(c.Satchel("rollout", "status", "shop"), kit.ExitError, `there is no BundleRollout "shop"`)
 	rolloutFixture(c)
 
-	c.want(c.satchel("get", "rollouts"), kit.ExitOK, "WAVE", "UPDATED", "2/3 prod", "12/22")
-	c.want(c.satchel("rollout", "status", "shop"), kit.ExitNo, "updating to v1.2.3", "go back")
-	c.want(c.satchel("status", "rollout/shop"), kit.ExitNo, "updating to v1.2.3")
-	c.want(c.satchel("rollout", "status", "shop", "-o", "json"), kit.ExitNo, `"outcome": "Moving"`)
-	c.want(c.satchel("rollout", "history", "shop"), kit.ExitOK, "InProgress", "Complete", "prod: prod-1c09")
-	c.want(c.satchel("events", "rollout/shop"), kit.ExitOK, "No events")
-	c.want(c.satchel("export", "rollout/shop"), kit.ExitOK, "kind: BundleRollout")
+	c.Want(c.Satchel("get", "rollouts"), kit.ExitOK, "WAVE", "UPDATED", "2/3 prod", "12/22")
+	c.Want(c.Satchel("rollout", "status", "shop"), kit.ExitNo, "updating to v1.2.3", "go back")
+	c.Want(c.Satchel("status", "rollout/shop"), kit.ExitNo, "updating to v1.2.3")
+	c.Want(c.Satchel("rollout", "status", "shop", "-o", "json"), kit.ExitNo, `"outcome": "Moving"`)
+	c.Want(c.Satchel("rollout", "history", "shop"), kit.ExitOK, "InProgress", "Complete", "prod: prod-1c09")
+	c.Want(c.Satchel("events", "rollout/shop"), kit.ExitOK, "No events")
+	c.Want(c.Satchel("export", "rollout/shop"), kit.ExitOK, "kind: BundleRollout")
 
-	c.want(c.satchel("rollout", "clusters", "shop"), kit.ExitOK, "dc1", "canary   Updated", "eu-0", "prod     Failed", "eu-2", "prod     Pending", "gone", "Leaving")
+	c.Want(c.Satchel("rollout", "clusters", "shop"), kit.ExitOK, "dc1", "canary   Updated", "eu-0", "prod     Failed", "eu-2", "prod     Pending", "gone", "Leaving")
 	var list struct{ Clusters []rollouts.Cluster }
-	got := c.satchel("rollout", "clusters", "shop", "--state", "failed", "--wave", "prod", "-o", "json")
-	if json.Unmarshal([]byte(got.out), &list) != nil || len(list.Clusters) != 1 || list.Clusters[0].Name != "eu-0" {
+	got := c.Satchel("rollout", "clusters", "shop", "--state", "failed", "--wave", "prod", "-o", "json")
+	if json.Unmarshal([]byte(got.Out), &list) != nil || len(list.Clusters) != 1 || list.Clusters[0].Name != "eu-0" {
 		t.Errorf("failed clusters of the wave prod: %s", got)
 	}
-	c.want(c.satchel("rollout", "clusters", "shop", "--wave", "none"), kit.ExitError, `no wave "none"; it has: canary, prod, rest`)
-	c.want(c.satchel("rollout", "clusters", "shop", "--state", "broken"), kit.ExitError, "is not one of: Starting")
+	c.Want(c.Satchel("rollout", "clusters", "shop", "--wave", "none"), kit.ExitError, `no wave "none"; it has: canary, prod, rest`)
+	c.Want(c.Satchel("rollout", "clusters", "shop", "--state", "broken"), kit.ExitError, "is not one of: Starting")
 
-	c.want(c.satchel("tree", "rollout/shop"), kit.ExitError, "use satchel rollout clusters shop")
-	c.want(c.satchel("suspend", "rollout/shop"), kit.ExitError, "use satchel rollout pause shop")
+	c.Want(c.Satchel("tree", "rollout/shop"), kit.ExitError, "use satchel rollout clusters shop")
+	c.Want(c.Satchel("suspend", "rollout/shop"), kit.ExitError, "use satchel rollout pause shop")
 }
 
 func TestRolloutPlanAndRender(t *testing.T) {
 	c := newTestCluster(t)
 	rolloutFixture(c)
 	// eu-3 has no region, and the variable no default.
-	c.want(c.satchel("rollout", "plan", "shop"), kit.ExitNo, "under way", "canary   1", "complete", "now          -      eu-1", "Cannot be updated: eu-3", "region")
+	c.Want(c.Satchel("rollout", "plan", "shop"), kit.ExitNo, "under way", "canary   1", "complete", "now          -      eu-1", "Cannot be updated: eu-3", "region")
 
 	changed := aRollout(func(o *v1alpha1.BundleRollout) {
 		o.Namespace = ""
@@ -272,14 +272,14 @@ func TestRolloutPlanAndRender(t *testing.T) {
 	if err := os.WriteFile(file, append([]byte("kind: ConfigMap\nmetadata: {name: shop}\n---\n"), text...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("rollout", "plan", "shop", "-f", file), kit.ExitOK, "not started", "template.spec.helm.values.replicas: 2 → 3",
+	c.Want(c.Satchel("rollout", "plan", "shop", "-f", file), kit.ExitOK, "not started", "template.spec.helm.values.replicas: 2 → 3",
 		"after canary, soak 1h, approval", "sha256:", "eu-1")
-	c.want(c.satchel("rollout", "plan", "other", "-f", file), kit.ExitError, `holds no BundleRollout "other"`)
+	c.Want(c.Satchel("rollout", "plan", "other", "-f", file), kit.ExitError, `holds no BundleRollout "other"`)
 
 	folder := filepath.Join(t.TempDir(), "out")
-	c.want(c.satchel("rollout", "render", "shop"), kit.ExitError, "add -o DIR")
-	c.want(c.satchel("rollout", "render", "shop", "-o", folder), kit.ExitError, "cluster eu-3", "region")
-	c.want(c.satchel("rollout", "render", "shop", "-f", file, "-o", folder), kit.ExitOK, "5 manifests written")
+	c.Want(c.Satchel("rollout", "render", "shop"), kit.ExitError, "add -o DIR")
+	c.Want(c.Satchel("rollout", "render", "shop", "-o", folder), kit.ExitError, "cluster eu-3", "region")
+	c.Want(c.Satchel("rollout", "render", "shop", "-f", file, "-o", folder), kit.ExitOK, "5 manifests written")
 	rendered, err := os.ReadFile(filepath.Join(folder, "shop-eu-1.yaml"))
 	if err != nil || !strings.Contains(string(rendered), "path: overlays/eu") || !strings.Contains(string(rendered), "replicas: 3") {
 		t.Errorf("%v: %s", err, rendered)
@@ -287,7 +287,7 @@ func TestRolloutPlanAndRender(t *testing.T) {
 }
 
 func (c testCluster) rollout(name string) *v1alpha1.BundleRollout {
-	c.t.Helper()
+	c.T.Helper()
 	o := new(v1alpha1.BundleRollout)
 	c.read(o, name)
 	return o
@@ -295,70 +295,70 @@ func (c testCluster) rollout(name string) *v1alpha1.BundleRollout {
 
 func TestRolloutSteering(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aRollout())
-	c.create(aRollout(func(o *v1alpha1.BundleRollout) { o.Name = "other" }))
-	c.want(c.satchel("rollout", "pause"), kit.ExitError, "needs names, or --all")
-	c.want(c.satchel("rollout", "pause", "shop", "--export"), kit.ExitOK, "paused: true")
-	c.want(c.satchel("rollout", "pause", "shop", "--dry-run"), kit.ExitOK, "paused (dry run)")
+	c.Create(aRollout())
+	c.Create(aRollout(func(o *v1alpha1.BundleRollout) { o.Name = "other" }))
+	c.Want(c.Satchel("rollout", "pause"), kit.ExitError, "needs names, or --all")
+	c.Want(c.Satchel("rollout", "pause", "shop", "--export"), kit.ExitOK, "paused: true")
+	c.Want(c.Satchel("rollout", "pause", "shop", "--dry-run"), kit.ExitOK, "paused (dry run)")
 	if c.rollout("shop").Spec.Paused {
 		t.Error("something was done by --export or --dry-run")
 	}
-	c.want(c.satchel("rollout", "pause", "--all"), kit.ExitOK, "/shop: paused\n", "/other: paused\n")
+	c.Want(c.Satchel("rollout", "pause", "--all"), kit.ExitOK, "/shop: paused\n", "/other: paused\n")
 	if !c.rollout("shop").Spec.Paused || !c.rollout("other").Spec.Paused {
 		t.Error("not all are paused")
 	}
-	c.want(c.satchel("rollout", "pause", "shop"), kit.ExitOK, "paused already")
-	c.want(c.satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa", "--follow")
+	c.Want(c.Satchel("rollout", "pause", "shop"), kit.ExitOK, "paused already")
+	c.Want(c.Satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa", "--follow")
 	if o := c.rollout("shop"); o.Spec.Paused || o.Spec.Revision != "1c09e4b7aa" {
 		t.Errorf("after an abort: paused %t, revision %q", o.Spec.Paused, o.Spec.Revision)
 	}
-	c.want(c.satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa already")
-	c.want(c.satchel("rollout", "resume", "shop"), kit.ExitOK, "is not paused; it stays at revision 1c09e4b7aa")
-	c.want(c.satchel("rollout", "resume", "shop", "--follow"), kit.ExitOK, "follows its source again")
+	c.Want(c.Satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa already")
+	c.Want(c.Satchel("rollout", "resume", "shop"), kit.ExitOK, "is not paused; it stays at revision 1c09e4b7aa")
+	c.Want(c.Satchel("rollout", "resume", "shop", "--follow"), kit.ExitOK, "follows its source again")
 	if got := c.rollout("shop").Spec.Revision; got != "" {
 		t.Errorf("it does not follow its source: %q", got)
 	}
-	c.want(c.satchel("rollout", "retry", "shop"), kit.ExitOK, "a reconcile is requested")
+	c.Want(c.Satchel("rollout", "retry", "shop"), kit.ExitOK, "a reconcile is requested")
 	if c.rollout("shop").Annotations[meta.ReconcileRequestAnnotation] == "" {
 		t.Error("no reconcile was requested")
 	}
 
 	delivered := c.rollout("other")
 	delivered.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
-	if err := c.client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
+	if err := c.Client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("rollout", "resume", "other"), kit.ExitOK, "/other: resumed") // a user paused it
+	c.Want(c.Satchel("rollout", "resume", "other"), kit.ExitOK, "/other: resumed") // a user paused it
 	delivered = c.rollout("other")
 	delivered.Spec.Paused = true
-	if err := c.client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
+	if err := c.Client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("rollout", "resume", "other"), kit.ExitError, "is paused by Flux Kustomization flux-system/apps, which would pause it again")
+	c.Want(c.Satchel("rollout", "resume", "other"), kit.ExitError, "is paused by Flux Kustomization flux-system/apps, which would pause it again")
 }
 
 func TestRolloutApprove(t *testing.T) {
 	c := newTestCluster(t)
 	plan := "sha256:5f70bf18a086" + strings.Repeat("0", 52)
-	c.create(aRollout(because(v1alpha1.ReasonApprovalPending, "wave prod waits"), func(o *v1alpha1.BundleRollout) { o.Status.Waves[1].Plan = plan }))
-	c.want(c.satchel("rollout", "approve", "shop"), kit.ExitError, "needs the names of a BundleRollout and of a wave")
-	c.want(c.satchel("rollout", "approve", "shop", "nowhere"), kit.ExitError, `has no wave "nowhere"; it has: canary, prod, rest, removal`)
-	c.want(c.satchel("rollout", "approve", "shop", "rest", "--yes"), kit.ExitNo, "waits for no approval now")
-	c.want(c.satchel("rollout", "approve", "shop", "prod"), kit.ExitError, "cannot ask for confirmation without a terminal", "--plan "+plan)
-	c.want(c.satchel("rollout", "approve", "shop", "prod", "--plan", "sha256:"+strings.Repeat("1", 64)), kit.ExitError, "waits for an approval of another plan by now")
-	c.want(c.satchel("rollout", "approve", "shop", "prod", "--export", "--expires", "1h", "--approver", "ann"), kit.ExitOK, "rollout: shop", "plan: "+plan, "approver: ann", "expirationTime: ")
+	c.Create(aRollout(because(v1alpha1.ReasonApprovalPending, "wave prod waits"), func(o *v1alpha1.BundleRollout) { o.Status.Waves[1].Plan = plan }))
+	c.Want(c.Satchel("rollout", "approve", "shop"), kit.ExitError, "needs the names of a BundleRollout and of a wave")
+	c.Want(c.Satchel("rollout", "approve", "shop", "nowhere"), kit.ExitError, `has no wave "nowhere"; it has: canary, prod, rest, removal`)
+	c.Want(c.Satchel("rollout", "approve", "shop", "rest", "--yes"), kit.ExitNo, "waits for no approval now")
+	c.Want(c.Satchel("rollout", "approve", "shop", "prod"), kit.ExitError, "cannot ask for confirmation without a terminal", "--plan "+plan)
+	c.Want(c.Satchel("rollout", "approve", "shop", "prod", "--plan", "sha256:"+strings.Repeat("1", 64)), kit.ExitError, "waits for an approval of another plan by now")
+	c.Want(c.Satchel("rollout", "approve", "shop", "prod", "--export", "--expires", "1h", "--approver", "ann"), kit.ExitOK, "rollout: shop", "plan: "+plan, "approver: ann", "expirationTime: ")
 
-	c.want(c.satchel("rollout", "approve", "shop", "prod", "--dry-run"), kit.ExitOK, "10 of 18 clusters have it", "approves plan sha256:5f70bf18a086", "(dry run)")
-	c.want(c.satchel("rollout", "approve", "shop", "prod", "--plan", plan, "--reason", "tested"), kit.ExitOK, "BundleApproval shop-prod-5f70bf18a086: approves plan")
+	c.Want(c.Satchel("rollout", "approve", "shop", "prod", "--dry-run"), kit.ExitOK, "10 of 18 clusters have it", "approves plan sha256:5f70bf18a086", "(dry run)")
+	c.Want(c.Satchel("rollout", "approve", "shop", "prod", "--plan", plan, "--reason", "tested"), kit.ExitOK, "BundleApproval shop-prod-5f70bf18a086: approves plan")
 	var approval v1alpha1.BundleApproval
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "shop-prod-5f70bf18a086"}, &approval); err != nil {
+	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: c.Namespace, Name: "shop-prod-5f70bf18a086"}, &approval); err != nil {
 		t.Fatal(err)
 	}
 	if approval.Spec.Rollout != "shop" || approval.Spec.Plan != plan || approval.Spec.Decision != v1alpha1.DecisionApprove || approval.Spec.Reason != "tested" {
 		t.Errorf("got %+v", approval.Spec)
 	}
-	c.want(c.satchel("rollout", "approve", "shop", "prod", "--yes"), kit.ExitOK, "says so already")
-	c.want(c.satchel("rollout", "approve", "shop", "prod", "--deny"), kit.ExitOK, "BundleApproval shop-prod-deny-5f70bf18a086: denies plan")
+	c.Want(c.Satchel("rollout", "approve", "shop", "prod", "--yes"), kit.ExitOK, "says so already")
+	c.Want(c.Satchel("rollout", "approve", "shop", "prod", "--deny"), kit.ExitOK, "BundleApproval shop-prod-deny-5f70bf18a086: denies plan")
 }
 
 // TestR36Large prints the status of 5,000 clusters in 20 waves, and what would happen with them, within a second and 200 lines.
@@ -389,16 +389,16 @@ func TestR36Large(t *testing.T) {
 
 func TestRolloutStatusFollows(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aRollout())
+	c.Create(aRollout())
 	go func() {
 		time.Sleep(200 * time.Millisecond) // the outcome is the same if the change comes first
 		o := c.rollout("shop")
 		finished(o)
-		_ = c.client.Status().Update(t.Context(), o)
+		_ = c.Client.Status().Update(t.Context(), o)
 	}()
-	c.want(c.satchel("rollout", "status", "shop", "-w", "--timeout", "30s"), kit.ExitOK, "complete with v1.2.3")
+	c.Want(c.Satchel("rollout", "status", "shop", "-w", "--timeout", "30s"), kit.ExitOK, "complete with v1.2.3")
 	paused := aRollout(because(v1alpha1.ReasonPaused, "spec.paused is set"), func(o *v1alpha1.BundleRollout) { o.Name = "paused" })
-	c.create(paused)
-	c.want(c.satchel("rollout", "status", "paused", "--wait"), kit.ExitNo, "Paused: spec.paused is set")
-	c.want(c.satchel("rollout", "status", "paused", "-w", "--timeout", "300ms"), kit.ExitNo, "Not complete within 300ms")
+	c.Create(paused)
+	c.Want(c.Satchel("rollout", "status", "paused", "--wait"), kit.ExitNo, "Paused: spec.paused is set")
+	c.Want(c.Satchel("rollout", "status", "paused", "-w", "--timeout", "300ms"), kit.ExitNo, "Not complete within 300ms")
 }

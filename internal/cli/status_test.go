@@ -221,11 +221,6 @@ func proposed(reason, message string) func(*v1alpha1.BundleDeployment) {
 	}
 }
 
-func reference(d *v1alpha1.BundleDeployment) {
-	d.Spec.Source = nil
-	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: "BundleSource", Name: "podinfo"}
-}
-
 func seen(d *v1alpha1.BundleDeployment) { d.Status.ObservedGeneration = 2 }
 
 func unpublished(s *v1alpha1.BundleSource) { s.Status.Artifact, s.Status.Resolved = nil, nil }
@@ -348,9 +343,9 @@ func TestStatusOfASource(t *testing.T) {
 		}
 	}
 	c := newTestCluster(t)
-	c.create(aSource())
-	c.create(aDeployment(reference))
-	c.want(c.satchel("status", "source/podinfo"), kit.ExitOK, "BundleSource "+c.namespace+"/podinfo: Ready", "used by BundleDeployment podinfo")
-	c.want(c.satchel("status", "source", "podinfo", "-o", "json"), kit.ExitOK, `"usedBy": [`)
-	c.want(c.satchel("status", "source/none"), kit.ExitError, `there is no BundleSource "none"`)
+	c.Create(aSource())
+	c.Create(aDeployment(reference))
+	c.Want(c.Satchel("status", "source/podinfo"), kit.ExitOK, "BundleSource "+c.Namespace+"/podinfo: Ready", "used by BundleDeployment podinfo")
+	c.Want(c.Satchel("status", "source", "podinfo", "-o", "json"), kit.ExitOK, `"usedBy": [`)
+	c.Want(c.Satchel("status", "source/none"), kit.ExitError, `there is no BundleSource "none"`)
 }

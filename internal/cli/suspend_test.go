@@ -20,21 +20,21 @@ import (
 
 // read reads the current state of an object.
 func (c testCluster) read(o view.Object, name string) {
-	c.t.Helper()
-	if err := c.client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: name}, o); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	if err := c.Client.Get(c.T.Context(), client.ObjectKey{Namespace: c.Namespace, Name: name}, o); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
 func (c testCluster) deployment(name string) *v1alpha1.BundleDeployment {
-	c.t.Helper()
+	c.T.Helper()
 	d := new(v1alpha1.BundleDeployment)
 	c.read(d, name)
 	return d
 }
 
 func (c testCluster) source(name string) *v1alpha1.BundleSource {
-	c.t.Helper()
+	c.T.Helper()
 	s := new(v1alpha1.BundleSource)
 	c.read(s, name)
 	return s
@@ -42,19 +42,19 @@ func (c testCluster) source(name string) *v1alpha1.BundleSource {
 
 func TestSuspend(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aSource())
-	c.create(aDeployment(func(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{"team": "a"} }))
-	c.create(aDeployment(called("other"), func(d *v1alpha1.BundleDeployment) {
+	c.Create(aSource())
+	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{"team": "a"} }))
+	c.Create(aDeployment(called("other"), func(d *v1alpha1.BundleDeployment) {
 		d.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
 	}))
 
-	c.want(c.satchel("suspend", "podinfo", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
-	c.want(c.satchel("suspend", "podinfo", "--dry-run"), kit.ExitOK, "BundleDeployment podinfo: suspended (dry run)\n")
+	c.Want(c.Satchel("suspend", "podinfo", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
+	c.Want(c.Satchel("suspend", "podinfo", "--dry-run"), kit.ExitOK, "BundleDeployment podinfo: suspended (dry run)\n")
 	if c.deployment("podinfo").Spec.Suspend {
 		t.Error("something was done although one object is missing, or in a dry run")
 	}
-	c.want(c.satchel("suspend", "-l", "team=a"), kit.ExitOK, "BundleDeployment podinfo: suspended\n")
-	c.want(c.satchel("suspend", "all", "--all"), kit.ExitOK, "BundleDeployment podinfo: suspended already\n", "BundleDeployment other: suspended\n", "BundleSource podinfo: suspended\n",
+	c.Want(c.Satchel("suspend", "-l", "team=a"), kit.ExitOK, "BundleDeployment podinfo: suspended\n")
+	c.Want(c.Satchel("suspend", "all", "--all"), kit.ExitOK, "BundleDeployment podinfo: suspended already\n", "BundleDeployment other: suspended\n", "BundleSource podinfo: suspended\n",
 		"Warning: BundleDeployment other comes from Flux Kustomization flux-system/apps, which may undo this: commit suspend: true there")
 	if !c.deployment("podinfo").Spec.Suspend || !c.deployment("other").Spec.Suspend || !c.source("podinfo").Spec.Suspend {
 		t.Error("not all are suspended")
@@ -63,19 +63,19 @@ func TestSuspend(t *testing.T) {
 	if !slices.ContainsFunc(managers, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == kit.FieldManager }) {
 		t.Errorf("the field has no manager of its own: %v", managers)
 	}
-	c.want(c.satchel("reconcile", "podinfo"), kit.ExitError, "satchel resume podinfo")
-	c.want(c.satchel("suspend", "-l", "team=none"), kit.ExitOK, "Nothing found with the labels team=none")
+	c.Want(c.Satchel("reconcile", "podinfo"), kit.ExitError, "satchel resume podinfo")
+	c.Want(c.Satchel("suspend", "-l", "team=none"), kit.ExitOK, "Nothing found with the labels team=none")
 }
 
 func TestResume(t *testing.T) {
 	c := newTestCluster(t)
 	paused := func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }
-	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
-	c.create(aDeployment(paused))
-	c.create(aDeployment(paused, called("broken")))
-	c.create(aDeployment(called("running")))
-	c.want(c.satchel("resume", "podinfo", "--dry-run"), kit.ExitOK, "BundleDeployment podinfo: resumed (dry run)\n")
-	c.want(c.satchel("resume", "podinfo", "--timeout", "300ms"), kit.ExitError, "BundleDeployment podinfo: resumed\n", "was not handled within 300ms")
+	c.Create(aSource(func(s *v1alpha1.BundleSource) { s.Spec.Suspend = true }))
+	c.Create(aDeployment(paused))
+	c.Create(aDeployment(paused, called("broken")))
+	c.Create(aDeployment(called("running")))
+	c.Want(c.Satchel("resume", "podinfo", "--dry-run"), kit.ExitOK, "BundleDeployment podinfo: resumed (dry run)\n")
+	c.Want(c.Satchel("resume", "podinfo", "--timeout", "300ms"), kit.ExitError, "BundleDeployment podinfo: resumed\n", "was not handled within 300ms")
 	if d := c.deployment("podinfo"); d.Spec.Suspend || d.Annotations[meta.ReconcileRequestAnnotation] == "" {
 		t.Errorf("it is not resumed, or no look was asked for: %v", d.Annotations)
 	}
@@ -88,20 +88,20 @@ func TestResume(t *testing.T) {
 		answer(yes(meta.ReadyCondition, "in order"))(o)
 	})
 	played.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
-	c.want(c.satchel("resume", "all", "--all", "--timeout", "30s"), kit.ExitNo, "BundleDeployment running: is not suspended\n", "BundleDeployment podinfo: is not suspended\n",
+	c.Want(c.Satchel("resume", "all", "--all", "--timeout", "30s"), kit.ExitNo, "BundleDeployment running: is not suspended\n", "BundleDeployment podinfo: is not suspended\n",
 		"BundleDeployment broken: resumed\n", "BundleDeployment broken: not Ready, HealthFailed\nPod x: no image\n", "BundleSource podinfo: resumed\n", "BundleSource podinfo: Ready, v1.3.0@")
-	c.want(c.satchel("resume", "broken"), kit.ExitOK, "BundleDeployment broken: is not suspended\n")
+	c.Want(c.Satchel("resume", "broken"), kit.ExitOK, "BundleDeployment broken: is not suspended\n")
 }
 
 // TestSuspendInlineSource: an inline source is changed in its deployment, because the controller undoes other changes.
 func TestSuspendInlineSource(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment())
+	c.Create(aDeployment())
 	owner := c.deployment("podinfo")
-	c.create(aSource(func(s *v1alpha1.BundleSource) {
+	c.Create(aSource(func(s *v1alpha1.BundleSource) {
 		s.OwnerReferences = ownedBy(owner)
 	}))
-	c.want(c.satchel("suspend", "source", "podinfo"), kit.ExitOK, "BundleSource podinfo: suspended, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
+	c.Want(c.Satchel("suspend", "source", "podinfo"), kit.ExitOK, "BundleSource podinfo: suspended, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
 	if c.source("podinfo").Spec.Suspend || !c.deployment("podinfo").Spec.Source.Suspend {
 		t.Error("the source itself was changed, or its deployment was not")
 	}
@@ -111,20 +111,20 @@ func TestRetry(t *testing.T) {
 	failed := no(meta.ReadyCondition, v1alpha1.ReasonRevisionRejected, "revision v1.4.0 was rejected")
 	stalled := condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonRevisionRejected, "")
 	c := newTestCluster(t)
-	c.create(aSource())
-	c.create(aDeployment())
-	c.create(aDeployment(called("rejected"), with(failed, stalled), func(d *v1alpha1.BundleDeployment) { d.Status.RejectedRevision = revisionA }))
-	c.create(aDeployment(called("sourceless"), reference, with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"),
+	c.Create(aSource())
+	c.Create(aDeployment())
+	c.Create(aDeployment(called("rejected"), with(failed, stalled), func(d *v1alpha1.BundleDeployment) { d.Status.RejectedRevision = revisionA }))
+	c.Create(aDeployment(called("sourceless"), reference, with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"),
 		no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
-	c.create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
+	c.Create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))
 	var played, fetched controller
 	played.play(c, kit.Deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
 
-	c.want(c.satchel("reconcile", "podinfo", "--retry"), kit.ExitOK, "BundleDeployment podinfo: Ready with v1.3.0@sha256:aaaaaaa, so there is nothing to retry\n")
-	c.want(c.satchel("reconcile", "paused", "--retry"), kit.ExitError, "resume it, with satchel resume paused")
-	c.want(c.satchel("reconcile", "rejected", "--retry"), kit.ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
-	c.want(c.satchel("reconcile", "source/podinfo", "--retry"), kit.ExitError, "--retry is for deployments")
+	c.Want(c.Satchel("reconcile", "podinfo", "--retry"), kit.ExitOK, "BundleDeployment podinfo: Ready with v1.3.0@sha256:aaaaaaa, so there is nothing to retry\n")
+	c.Want(c.Satchel("reconcile", "paused", "--retry"), kit.ExitError, "resume it, with satchel resume paused")
+	c.Want(c.Satchel("reconcile", "rejected", "--retry"), kit.ExitOK, "revision v1.2.0@sha256:aaaaaaaaaaaa was rejected, and is retried\n", "BundleDeployment rejected: Ready")
+	c.Want(c.Satchel("reconcile", "source/podinfo", "--retry"), kit.ExitError, "--retry is for deployments")
 	played.mu.Lock()
 	defer played.mu.Unlock()
 	if !slices.Equal(played.handled, []string{"deployment/rejected"}) {
@@ -135,15 +135,15 @@ func TestRetry(t *testing.T) {
 // TestRetryAtSource: if the source failed, it is reconciled first.
 func TestRetryAtSource(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aSource(func(s *v1alpha1.BundleSource) { s.Status.Artifact = nil; s.Status.Resolved = nil },
+	c.Create(aSource(func(s *v1alpha1.BundleSource) { s.Status.Artifact = nil; s.Status.Resolved = nil },
 		func(s *v1alpha1.BundleSource) {
 			s.Status.Conditions = []metav1.Condition{no(meta.ReadyCondition, v1alpha1.ReasonUnreachable, "no route"), retrying()}
 		}))
-	c.create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"), no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
+	c.Create(aDeployment(with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"), no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
 	var played, fetched controller
 	played.play(c, kit.Deployments, answer(yes(meta.ReadyCondition, "in order")))
 	fetched.play(c, kit.Sources, answer(yes(meta.ReadyCondition, "in order")))
-	c.want(c.satchel("reconcile", "podinfo", "--retry"), kit.ExitOK, "SourceReady failed (Unreachable), and is retried\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
+	c.Want(c.Satchel("reconcile", "podinfo", "--retry"), kit.ExitOK, "SourceReady failed (Unreachable), and is retried\n", "BundleSource podinfo: Ready", "BundleDeployment podinfo: Ready")
 }
 
 func ownedBy(d *v1alpha1.BundleDeployment) []metav1.OwnerReference {

@@ -43,7 +43,7 @@ func TestTraceToTheDelivery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := func(text string) string { return strings.ReplaceAll(text, "HERE", c.namespace) }
+	here := func(text string) string { return strings.ReplaceAll(text, "HERE", c.Namespace) }
 	for _, text := range []string{
 		`{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: fleet}, spec: {url: https://git.example.org/fleet.git, suspend: true}}`,
 		`{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: operators}, spec: {path: ./operators, sourceRef: {kind: GitRepository, name: fleet}},
@@ -56,7 +56,7 @@ func TestTraceToTheDelivery(t *testing.T) {
 	}
 	by := func(name string) func(*v1alpha1.BundleDeployment) {
 		return func(d *v1alpha1.BundleDeployment) {
-			d.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": name, "kustomize.toolkit.fluxcd.io/namespace": c.namespace}
+			d.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": name, "kustomize.toolkit.fluxcd.io/namespace": c.Namespace}
 		}
 	}
 	tracking := func(id string) func(*v1alpha1.BundleDeployment) {
@@ -68,14 +68,14 @@ func TestTraceToTheDelivery(t *testing.T) {
 		d.Spec.Source = nil
 		d.Spec.SourceRef = &v1alpha1.SourceReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "GitRepository", Name: "fleet"}
 	}
-	c.create(aDeployment(called("kustomized"), by("operators")))
-	c.create(aDeployment(called("copied"), by("operators")))
-	c.create(aDeployment(called("held"), by("paused")))
-	c.create(aDeployment(called("gone"), by("former")))
-	c.create(aDeployment(called("applied"), tracking("HERE_apps:satchel.dev/BundleDeployment:HERE/applied")))
-	c.create(aDeployment(called("forged"), tracking("HERE_apps:apps/Deployment:HERE/web")))
-	c.create(aDeployment(called("elsewhere"), tracking("central:satchel.dev/BundleDeployment:HERE/elsewhere")))
-	c.create(aDeployment(called("fetched"), fromGit))
+	c.Create(aDeployment(called("kustomized"), by("operators")))
+	c.Create(aDeployment(called("copied"), by("operators")))
+	c.Create(aDeployment(called("held"), by("paused")))
+	c.Create(aDeployment(called("gone"), by("former")))
+	c.Create(aDeployment(called("applied"), tracking("HERE_apps:satchel.dev/BundleDeployment:HERE/applied")))
+	c.Create(aDeployment(called("forged"), tracking("HERE_apps:apps/Deployment:HERE/web")))
+	c.Create(aDeployment(called("elsewhere"), tracking("central:satchel.dev/BundleDeployment:HERE/elsewhere")))
+	c.Create(aDeployment(called("fetched"), fromGit))
 	for name, tc := range map[string]struct {
 		reason string
 		want   []string
@@ -95,15 +95,15 @@ func TestTraceToTheDelivery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c
-			c.t = t
+			c.T = t
 			want := make([]string, 0, len(tc.want))
 			for _, text := range tc.want {
 				want = append(want, here(text))
 			}
-			got := c.satchel("trace", "bundledeployment/"+name)
-			c.want(got, kit.ExitOK, want...)
-			if tc.not != "" && strings.Contains(got.out, tc.not) {
-				t.Errorf("%q in %s", tc.not, got.out)
+			got := c.Satchel("trace", "bundledeployment/"+name)
+			c.Want(got, kit.ExitOK, want...)
+			if tc.not != "" && strings.Contains(got.Out, tc.not) {
+				t.Errorf("%q in %s", tc.not, got.Out)
 			}
 			if t.Failed() {
 				t.Log(tc.reason)

@@ -71,16 +71,16 @@ func TestTraceOfCluster(t *testing.T) {
 		s.Name = "app"
 		s.Status.Resolved[0].VerifiedBy = "key sha256:0123"
 	})
-	c.create(source)
-	c.create(aDeployment(called("app"), lists(t, deployment, bare, stolen)))
-	c.create(aDeployment(called("other")))
-	c.create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "far")), func(d *v1alpha1.BundleDeployment) {
+	c.Create(source)
+	c.Create(aDeployment(called("app"), lists(t, deployment, bare, stolen)))
+	c.Create(aDeployment(called("other")))
+	c.Create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "far")), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
 	}))
 
-	pod := strings.TrimSpace(c.eventually("web-", "__complete", "trace", "pod/").out)
+	pod := strings.TrimSpace(c.Eventually("web-", "__complete", "trace", "pod/").Out)
 	pod, _, _ = strings.Cut(pod, "\n")
-	app := "installed by BundleDeployment " + c.namespace + "/app: Ready\n"
+	app := "installed by BundleDeployment " + c.Namespace + "/app: Ready\n"
 	for name, tc := range map[string]struct {
 		reason string
 		args   []string
@@ -91,7 +91,7 @@ func TestTraceOfCluster(t *testing.T) {
 		"kind name": {"as kubectl has it", []string{"deploy", "web"}, kit.ExitOK, []string{app}},
 		"group":     {"with a group", []string{"Deployment.apps/web"}, kit.ExitOK, []string{app}},
 		"no labels": {"the inventory decides where labels are stripped", []string{"cm/bare"}, kit.ExitOK, []string{app}},
-		"stolen":    {"labels of another do not count", []string{"cm/stolen"}, kit.ExitOK, []string{app, "Note: the labels of ConfigMap " + c.namespace + "/stolen name BundleDeployment " + c.namespace + "/other, and its inventory does not list the object"}},
+		"stolen":    {"labels of another do not count", []string{"cm/stolen"}, kit.ExitOK, []string{app, "Note: the labels of ConfigMap " + c.Namespace + "/stolen name BundleDeployment " + c.Namespace + "/other, and its inventory does not list the object"}},
 		"forged":    {"labels alone are nothing", []string{"cm/forged"}, kit.ExitNo, []string{"and its inventory does not list the object: they are copied or forged"}},
 		"abandoned": {"the deployment is gone", []string{"cm/abandoned"}, kit.ExitNo, []string{"never-was, which does not exist here"}},
 		"far":       {"an inventory of another cluster", []string{"cm/far"}, kit.ExitNo, []string{"which installs on another cluster"}},
@@ -99,25 +99,25 @@ func TestTraceOfCluster(t *testing.T) {
 		"foreign":   {"not Satchel's", []string{"cm/foreign"}, kit.ExitNo, []string{"no inventory that you may read lists it, and it has no owner"}},
 		"itself":    {"a deployment", []string{"bdep/app"}, kit.ExitOK, []string{app, "no other installed it"}},
 		"no kind":   {"what there is", []string{"widget/x"}, kit.ExitError, []string{`the cluster knows no kind "widget"`}},
-		"no object": {"what was meant", []string{"deployment/app"}, kit.ExitError, []string{`there is no Deployment "app" in the namespace "` + c.namespace + `"; for a BundleDeployment write bundledeployment/app`}},
+		"no object": {"what was meant", []string{"deployment/app"}, kit.ExitError, []string{`there is no Deployment "app" in the namespace "` + c.Namespace + `"; for a BundleDeployment write bundledeployment/app`}},
 		"no name":   {"the usage", []string{"pod"}, kit.ExitError, []string{"trace needs one object as KIND/NAME, got 1: pod"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c
-			c.t = t
-			c.want(c.satchel(append([]string{"trace"}, tc.args...)...), tc.code, tc.want...)
+			c.T = t
+			c.Want(c.Satchel(append([]string{"trace"}, tc.args...)...), tc.code, tc.want...)
 			if t.Failed() {
 				t.Log(tc.reason)
 			}
 		})
 	}
-	c.want(c.satchel("trace", "cm/lonely"), kit.ExitNo, "its owner ReplicaSet.apps "+c.namespace+"/web-0 is gone")
-	if err := c.anyClient().Patch(t.Context(), lonely, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	c.Want(c.Satchel("trace", "cm/lonely"), kit.ExitNo, "its owner ReplicaSet.apps "+c.Namespace+"/web-0 is gone")
+	if err := c.AnyClient().Patch(t.Context(), lonely, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	c.want(c.satchel("trace", "cm/bare", "-o", "name"), kit.ExitOK, "bundledeployment.satchel.dev/app\n")
+	c.Want(c.Satchel("trace", "cm/bare", "-o", "name"), kit.ExitOK, "bundledeployment.satchel.dev/app\n")
 	var found trace.Traced
-	if got := c.satchel("trace", pod, "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil || found.Verdict != trace.ListedVerdict || found.Source.Upstreams[0].Signer != "key sha256:0123" {
+	if got := c.Satchel("trace", pod, "-o", "json"); json.Unmarshal([]byte(got.Out), &found) != nil || found.Verdict != trace.ListedVerdict || found.Source.Upstreams[0].Signer != "key sha256:0123" {
 		t.Errorf("got %s", got)
 	}
 	c.tracedAfterwards(pod)
@@ -126,34 +126,34 @@ func TestTraceOfCluster(t *testing.T) {
 
 // tracedAfterwards traces the applied revision when the source has a newer one: the history has its origin and signer.
 func (c testCluster) tracedAfterwards(pod string) {
-	c.t.Helper()
+	c.T.Helper()
 	d := aDeployment()
-	d.ObjectMeta = metav1.ObjectMeta{Namespace: c.namespace, Name: "app"}
-	if err := c.client.Get(c.t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
-		c.t.Fatal(err)
+	d.ObjectMeta = metav1.ObjectMeta{Namespace: c.Namespace, Name: "app"}
+	if err := c.Client.Get(c.T.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+		c.T.Fatal(err)
 	}
 	d.Status.LastAppliedRevision = revisionA
-	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Status().Update(c.T.Context(), d); err != nil {
+		c.T.Fatal(err)
 	}
-	c.want(c.satchel("trace", pod), kit.ExitOK, "Note: the source publishes revision "+revisionB+" now, so the upstream digest and the signer of the applied revision are unknown")
+	c.Want(c.Satchel("trace", pod), kit.ExitOK, "Note: the source publishes revision "+revisionB+" now, so the upstream digest and the signer of the applied revision are unknown")
 	d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, Digest: digestB, StartedTime: metav1.Now(),
 		Sources: []v1alpha1.RevisionOrigin{{Image: "example.org/before", Reference: "v1.2.0", Digest: digestA, VerifiedBy: "key of before"}}}}
-	if err := c.client.Status().Update(c.t.Context(), d); err != nil {
-		c.t.Fatal(err)
+	if err := c.Client.Status().Update(c.T.Context(), d); err != nil {
+		c.T.Fatal(err)
 	}
-	c.want(c.satchel("trace", pod), kit.ExitOK, "artifact  "+digestB, "image example.org/before\n", "upstream  v1.2.0 → "+digestA, "signer    key of before\n",
+	c.Want(c.Satchel("trace", pod), kit.ExitOK, "artifact  "+digestB, "image example.org/before\n", "upstream  v1.2.0 → "+digestA, "signer    key of before\n",
 		"the upstream data is that of the applied one")
 }
 
 // tracedByFew traces as a user who may only read ConfigMaps.
 func (c testCluster) tracedByFew() {
-	c.t.Helper()
+	c.T.Helper()
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: few}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: few}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: few}, subjects: [{kind: User, name: few}]}`)
-	got := c.eventually("Not shown", "trace", "cm/forged", "--as", "few")
-	c.want(got, kit.ExitNo, "Not shown: bundledeployments.satchel.dev in the namespace", "Not shown: bundledeployments.satchel.dev of the cluster: you may not list them", "which does not exist here or may not be read by you")
-	c.want(c.satchel("trace", "secret/x", "--as", "few"), kit.ExitError, `you may not get secrets in the namespace "`+c.namespace+`": ask an administrator`)
+	got := c.Eventually("Not shown", "trace", "cm/forged", "--as", "few")
+	c.Want(got, kit.ExitNo, "Not shown: bundledeployments.satchel.dev in the namespace", "Not shown: bundledeployments.satchel.dev of the cluster: you may not list them", "which does not exist here or may not be read by you")
+	c.Want(c.Satchel("trace", "secret/x", "--as", "few"), kit.ExitError, `you may not get secrets in the namespace "`+c.Namespace+`": ask an administrator`)
 }
 
 // TestClaims checks that metadata cannot change the path of a request.

@@ -98,28 +98,28 @@ func TestTreeOfCluster(t *testing.T) {
 		objects = append(objects, c.object("app", fmt.Sprintf("{apiVersion: v1, kind: ServiceAccount, metadata: {name: many-%d}}", i)))
 	}
 	parent := aSource(func(s *v1alpha1.BundleSource) { s.Name = "parent" })
-	c.create(parent)
+	c.Create(parent)
 	objects = append(objects, c.missing("satchel.dev/v1alpha1", "BundleSource", "parent"), c.missing("v1", "ServiceAccount", "many-gone"))
 	child := &unstructured.Unstructured{}
 	child.SetAPIVersion("v1")
 	child.SetKind("Service")
-	child.SetNamespace(c.namespace)
+	child.SetNamespace(c.Namespace)
 	child.SetName("child")
 	child.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "satchel.dev/v1alpha1", Kind: "BundleSource", Name: "parent", UID: parent.GetUID()}})
 	child.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}
-	if err := c.anyClient().Create(t.Context(), child); err != nil {
+	if err := c.AnyClient().Create(t.Context(), child); err != nil {
 		t.Fatal(err)
 	}
-	c.create(aDeployment(called("app"), lists(t, objects...)))
+	c.Create(aDeployment(called("app"), lists(t, objects...)))
 
-	got := c.eventually("keeps crashing with exit code 1", "tree", "app")
-	c.want(got, kit.ExitOK, "BundleDeployment "+c.namespace+"/app", "     └─ Pod "+c.namespace+"/web-", "Secret "+c.namespace+"/gone", "it does not exist",
-		"Widget "+c.namespace+"/unserved", "the cluster does not serve its kind", "ConfigMap "+c.namespace+"/no-labels", "many-gone", "└─ Service "+c.namespace+"/child")
-	if got.err != "" {
-		t.Errorf("something is omitted: %s", got.err)
+	got := c.Eventually("keeps crashing with exit code 1", "tree", "app")
+	c.Want(got, kit.ExitOK, "BundleDeployment "+c.Namespace+"/app", "     └─ Pod "+c.Namespace+"/web-", "Secret "+c.Namespace+"/gone", "it does not exist",
+		"Widget "+c.Namespace+"/unserved", "the cluster does not serve its kind", "ConfigMap "+c.Namespace+"/no-labels", "many-gone", "└─ Service "+c.Namespace+"/child")
+	if got.Err != "" {
+		t.Errorf("something is omitted: %s", got.Err)
 	}
 	var found tree.Tree
-	if got := c.satchel("tree", "app", "-o", "json"); json.Unmarshal([]byte(got.out), &found) != nil {
+	if got := c.Satchel("tree", "app", "-o", "json"); json.Unmarshal([]byte(got.Out), &found) != nil {
 		t.Fatalf("no JSON: %s", got)
 	}
 	states := map[string]string{}
@@ -130,7 +130,7 @@ func TestTreeOfCluster(t *testing.T) {
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := c.satchel("tree", "app", "-o", "name"); !strings.Contains(got.out, "deployment.apps/web\nreplicaset.apps/web-") || !strings.Contains(got.out, "\npod/web-") {
+	if got := c.Satchel("tree", "app", "-o", "name"); !strings.Contains(got.Out, "deployment.apps/web\nreplicaset.apps/web-") || !strings.Contains(got.Out, "\npod/web-") {
 		t.Errorf("got %s", got)
 	}
 	c.partlyForbidden()
@@ -139,52 +139,52 @@ func TestTreeOfCluster(t *testing.T) {
 
 // partlyForbidden asks as a user who may only read the deployment and Deployments.
 func (c testCluster) partlyForbidden() {
-	c.t.Helper()
+	c.T.Helper()
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: some}, rules: [
 		{apiGroups: [satchel.dev], resources: [bundledeployments], verbs: [get]}, {apiGroups: [apps], resources: [deployments, replicasets], verbs: [get, list]}]}`)
 	c.object("", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: some}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: some}, subjects: [{kind: User, name: reader}]}`)
-	got := c.eventually("ReplicaSet "+c.namespace+"/web-", "tree", "app", "--as", "reader")
-	c.want(got, kit.ExitOK, `Not shown: pods in the namespace "`+c.namespace+`": you may not list them; ask an administrator for that permission`, "you may not get it", "Deployment "+c.namespace+"/web")
-	if strings.Count(got.err, "pods in the namespace") != 1 {
-		c.t.Errorf("more than one line: %s", got.err)
+	got := c.Eventually("ReplicaSet "+c.Namespace+"/web-", "tree", "app", "--as", "reader")
+	c.Want(got, kit.ExitOK, `Not shown: pods in the namespace "`+c.Namespace+`": you may not list them; ask an administrator for that permission`, "you may not get it", "Deployment "+c.Namespace+"/web")
+	if strings.Count(got.Err, "pods in the namespace") != 1 {
+		c.T.Errorf("more than one line: %s", got.Err)
 	}
 }
 
 // followed changes the cluster while tree -w runs.
 func (c testCluster) followed() {
-	c.t.Helper()
-	f := c.follow("tree", "app", "-w")
-	f.until("ConfigMap " + c.namespace + "/no-labels")
+	c.T.Helper()
+	f := c.Follow("tree", "app", "-w")
+	f.Until("ConfigMap " + c.Namespace + "/no-labels")
 	config := c.missing("v1", "ConfigMap", "no-labels")
-	if err := c.anyClient().Delete(c.t.Context(), config); err != nil {
-		c.t.Fatal(err)
+	if err := c.AnyClient().Delete(c.T.Context(), config); err != nil {
+		c.T.Fatal(err)
 	}
-	f.until("ConfigMap " + c.namespace + "/no-labels  Healthy → Missing  it does not exist\n")
-	f.interrupt()
-	gone := c.follow("tree", "app", "-w")
-	gone.until("Deployment " + c.namespace + "/web")
+	f.Until("ConfigMap " + c.Namespace + "/no-labels  Healthy → Missing  it does not exist\n")
+	f.Interrupt()
+	gone := c.Follow("tree", "app", "-w")
+	gone.Until("Deployment " + c.Namespace + "/web")
 	d := aDeployment(called("app"))
-	d.Namespace = c.namespace
-	if err := c.client.Delete(c.t.Context(), d); err != nil {
-		c.t.Fatal(err)
+	d.Namespace = c.Namespace
+	if err := c.Client.Delete(c.T.Context(), d); err != nil {
+		c.T.Fatal(err)
 	}
 	select {
-	case code := <-gone.code:
-		if code != kit.ExitOK || !strings.Contains(gone.err.String(), "The BundleDeployment app is gone.") {
-			c.t.Errorf("exit %d: %s", code, gone.err)
+	case code := <-gone.Code:
+		if code != kit.ExitOK || !strings.Contains(gone.Err.String(), "The BundleDeployment app is gone.") {
+			c.T.Errorf("exit %d: %s", code, gone.Err)
 		}
 	case <-time.After(time.Minute):
-		c.t.Error("it follows a deployment that is gone")
+		c.T.Error("it follows a deployment that is gone")
 	}
 }
 
 // TestTreeElsewhere lists objects on a remote cluster without reading them.
 func TestTreeElsewhere(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "there")), func(d *v1alpha1.BundleDeployment) {
+	c.Create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "there")), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
 	}))
-	c.want(c.satchel("tree", "far"), kit.ExitOK, "ConfigMap "+c.namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the Secret prod\n")
-	c.want(c.satchel("tree", "far", "-w", "-o", "json"), kit.ExitError, "-w writes lines for people: omit it or -o json")
-	c.want(c.satchel("tree", "source/far"), kit.ExitError, "tree is about BundleDeployments, not about a BundleSource")
+	c.Want(c.Satchel("tree", "far"), kit.ExitOK, "ConfigMap "+c.Namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the Secret prod\n")
+	c.Want(c.Satchel("tree", "far", "-w", "-o", "json"), kit.ExitError, "-w writes lines for people: omit it or -o json")
+	c.Want(c.Satchel("tree", "source/far"), kit.ExitError, "tree is about BundleDeployments, not about a BundleSource")
 }

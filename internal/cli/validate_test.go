@@ -32,7 +32,7 @@ func TestM8HostileBundlesAreExaminedInWorkers(t *testing.T) {
 	}
 	for _, command := range []string{"validate", "inspect", "render"} {
 		got := satchel(t, command, chart, "--install-namespace", "demo")
-		if got.code != kit.ExitError || !strings.Contains(got.err, "exceeded the limit of 2048 MiB memory") {
+		if got.Code != kit.ExitError || !strings.Contains(got.Err, "exceeded the limit of 2048 MiB memory") {
 			t.Errorf("%s: %s", command, got)
 		}
 	}
@@ -61,13 +61,13 @@ func TestValidate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := satchel(t, append([]string{"validate"}, tc.args...)...)
-			if got.code != tc.code {
-				t.Errorf("%s: exit %d, want %d", tc.reason, got.code, tc.code)
+			if got.Code != tc.code {
+				t.Errorf("%s: exit %d, want %d", tc.reason, got.Code, tc.code)
 			}
 			golden(t, "../../validate/"+name, got.String())
 		})
 	}
-	if got := satchel(t, "validate", "."); got.code != kit.ExitError || !strings.HasPrefix(got.out, "Hint: there are registry+v1 bundles in it: faulty, gadget, registry; if one of them was meant, name it: add --path faulty\nRead the folder ") {
+	if got := satchel(t, "validate", "."); got.Code != kit.ExitError || !strings.HasPrefix(got.Out, "Hint: there are registry+v1 bundles in it: faulty, gadget, registry; if one of them was meant, name it: add --path faulty\nRead the folder ") {
 		t.Errorf("what may have been meant is not said: %s", got)
 	}
 }
@@ -84,7 +84,7 @@ func TestValidateUsage(t *testing.T) {
 		"other output": {reason: "what there is", args: []string{bundles + "gadget", "-o", "yaml"}, want: "not one of: text, json"},
 	} {
 		got := satchel(t, append([]string{"validate"}, tc.args...)...)
-		if got.code != kit.ExitError || got.out != "" || !strings.Contains(got.err, tc.want) {
+		if got.Code != kit.ExitError || got.Out != "" || !strings.Contains(got.Err, tc.want) {
 			t.Errorf("%s: %s: %s", name, tc.reason, got)
 		}
 	}
@@ -101,12 +101,12 @@ func TestValidateIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := satchel(t, "validate", dir)
-	if got.code != kit.ExitError || strings.Contains(got.out, "\x1b") || strings.Count(got.out, "\n") > 4*kit.MostListed {
-		t.Errorf("%d lines, exit %d:\n%.2000s", strings.Count(got.out, "\n"), got.code, got.out)
+	if got.Code != kit.ExitError || strings.Contains(got.Out, "\x1b") || strings.Count(got.Out, "\n") > 4*kit.MostListed {
+		t.Errorf("%d lines, exit %d:\n%.2000s", strings.Count(got.Out, "\n"), got.Code, got.Out)
 	}
 	got = satchel(t, "validate", dir, "-o", "json")
 	var v inspect.Verdict
-	if err := json.Unmarshal([]byte(got.out), &v); err != nil || v.Count(lint.Error) < 100 {
+	if err := json.Unmarshal([]byte(got.Out), &v); err != nil || v.Count(lint.Error) < 100 {
 		t.Errorf("%d errors, %v", v.Count(lint.Error), err)
 	}
 }
@@ -135,10 +135,10 @@ func TestValidateAndInspectImage(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	validated, inspected := satchel(t, "validate", ref, "--insecure"), satchel(t, "inspect", ref, "--insecure")
-	if validated.code != kit.ExitOK || !strings.HasPrefix(validated.out, "Read the image "+ref+", which is "+digest+": registry+v1, examined as installed in operators, watching all namespaces.\n") {
+	if validated.Code != kit.ExitOK || !strings.HasPrefix(validated.Out, "Read the image "+ref+", which is "+digest+": registry+v1, examined as installed in operators, watching all namespaces.\n") {
 		t.Errorf("%s", validated)
 	}
-	if inspected.code != kit.ExitOK || !strings.HasPrefix(inspected.out, "Greeter\n") || !strings.Contains(inspected.err, digest) {
+	if inspected.Code != kit.ExitOK || !strings.HasPrefix(inspected.Out, "Greeter\n") || !strings.Contains(inspected.Err, digest) {
 		t.Errorf("%s", inspected)
 	}
 	nothingLeft(t, temporary)

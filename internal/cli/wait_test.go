@@ -88,31 +88,31 @@ func TestMatchesRevision(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	c := newTestCluster(t)
-	c.create(aSource())
-	c.create(aDeployment())
-	c.create(aDeployment(called("slow"), with(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pod "+steering), working())))
-	c.want(c.satchel("wait", "podinfo", "source/podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready, v1.3.0@sha256:aaaaaaa", "BundleSource podinfo: Ready, v1.3.0@")
-	c.want(c.satchel("wait", "slow", "podinfo", "--timeout", "700ms"), kit.ExitNo, "BundleDeployment slow: waiting: waiting for Pod ", "BundleDeployment slow: not within 700ms: waiting for Pod ")
-	if got := c.satchel("wait", "slow", "--timeout", "1ms"); hiddenIn(got.out+got.err) != "" {
-		t.Error(hiddenIn(got.out + got.err))
+	c.Create(aSource())
+	c.Create(aDeployment())
+	c.Create(aDeployment(called("slow"), with(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing, "waiting for Pod "+steering), working())))
+	c.Want(c.Satchel("wait", "podinfo", "source/podinfo"), kit.ExitOK, "BundleDeployment podinfo: Ready, v1.3.0@sha256:aaaaaaa", "BundleSource podinfo: Ready, v1.3.0@")
+	c.Want(c.Satchel("wait", "slow", "podinfo", "--timeout", "700ms"), kit.ExitNo, "BundleDeployment slow: waiting: waiting for Pod ", "BundleDeployment slow: not within 700ms: waiting for Pod ")
+	if got := c.Satchel("wait", "slow", "--timeout", "1ms"); hiddenIn(got.Out+got.Err) != "" {
+		t.Error(hiddenIn(got.Out + got.Err))
 	}
-	c.want(c.satchel("wait", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
-	c.want(c.satchel("wait", "none", "--for", "deleted"), kit.ExitOK, "BundleDeployment none: gone\n")
-	c.want(c.satchel("wait", "podinfo", "--for", "revision=v2", "--timeout", "100ms"), kit.ExitNo, "not within 100ms: it is Ready with v1.3.0@")
-	c.want(c.satchel("wait", "--all", "--for", "deleted", "--timeout", "100ms"), kit.ExitNo, "its deletion has not been requested")
+	c.Want(c.Satchel("wait", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
+	c.Want(c.Satchel("wait", "none", "--for", "deleted"), kit.ExitOK, "BundleDeployment none: gone\n")
+	c.Want(c.Satchel("wait", "podinfo", "--for", "revision=v2", "--timeout", "100ms"), kit.ExitNo, "not within 100ms: it is Ready with v1.3.0@")
+	c.Want(c.Satchel("wait", "--all", "--for", "deleted", "--timeout", "100ms"), kit.ExitNo, "its deletion has not been requested")
 
 	slow := c.deployment("slow")
 	done := make(chan outcome)
-	go func() { done <- c.satchel("wait", "slow", "--timeout", "60s") }()
+	go func() { done <- c.Satchel("wait", "slow", "--timeout", "60s") }()
 	slow.Status.Conditions = []metav1.Condition{yes(meta.ReadyCondition, "in order")}
-	if err := c.client.Status().Update(t.Context(), slow); err != nil {
+	if err := c.Client.Status().Update(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
-	c.want(<-done, kit.ExitOK, "BundleDeployment slow: Ready")
+	c.Want(<-done, kit.ExitOK, "BundleDeployment slow: Ready")
 
-	go func() { done <- c.satchel("wait", "slow", "--for", "deleted", "--timeout", "60s") }()
-	if err := c.client.Delete(t.Context(), slow); err != nil {
+	go func() { done <- c.Satchel("wait", "slow", "--for", "deleted", "--timeout", "60s") }()
+	if err := c.Client.Delete(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
-	c.want(<-done, kit.ExitOK, "BundleDeployment slow: gone\n")
+	c.Want(<-done, kit.ExitOK, "BundleDeployment slow: gone\n")
 }

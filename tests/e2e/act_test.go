@@ -37,7 +37,7 @@ type said struct {
 // satchel runs the command line in a namespace, as an administrator.
 func (r *rig) satchel(t *testing.T, namespace string, args ...string) said {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), r.file("satchel"), append([]string{"--kubeconfig", r.cp.KubeconfigPath(), "-n", namespace}, args...)...)
+	command := exec.CommandContext(t.Context(), r.File("satchel"), append([]string{"--kubeconfig", r.CP.KubeconfigPath(), "-n", namespace}, args...)...)
 	var out, errOut bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errOut
 	err := command.Run()
@@ -66,7 +66,7 @@ func (s said) says(t *testing.T, code int, texts ...string) {
 // holds tells whether a ConfigMap of a bundle exists.
 func (r *rig) holds(t *testing.T, namespace, name string) bool {
 	t.Helper()
-	err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
+	err := r.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +81,10 @@ type releases struct {
 
 func (r *rig) imageReleases() releases {
 	return releases{
-		source: v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: r.registry.Host() + "/rollback:stable", Insecure: true}},
+		source: v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: r.Registry.Host() + "/rollback:stable", Insecure: true}},
 		publish: func(t *testing.T, content fs.FS) {
 			t.Helper()
-			r.push(t, "rollback:stable", content)
+			r.Push(t, "rollback:stable", content)
 		},
 	}
 }
@@ -131,11 +131,11 @@ func archiveReleases(t *testing.T) (releases, *atomic.Pointer[[]byte]) {
 func (r *rig) bring(t *testing.T, s releases, namespace, name string) (key client.ObjectKey, former *v1alpha1.BundleDeployment) {
 	t.Helper()
 	s.publish(t, configMaps(name+"-one", 1))
-	key = r.deploy(t, namespace, name, "", func(d *v1alpha1.BundleDeployment) { d.Spec.Source.Sources = []v1alpha1.Source{s.source} })
-	former = r.ready(t, key)
+	key = r.Deploy(t, namespace, name, "", func(d *v1alpha1.BundleDeployment) { d.Spec.Source.Sources = []v1alpha1.Source{s.source} })
+	former = r.Ready(t, key)
 	s.publish(t, configMaps(name+"-two", 1))
 	r.satchel(t, namespace, "reconcile", name, "--with-source").says(t, 0, "Ready")
-	r.until(t, key, "the second release", func(d *v1alpha1.BundleDeployment) bool {
+	r.Until(t, key, "the second release", func(d *v1alpha1.BundleDeployment) bool {
 		return isReady(d) && d.Status.LastAppliedRevision != former.Status.LastAppliedRevision
 	})
 	return key, former
@@ -144,17 +144,17 @@ func (r *rig) bring(t *testing.T, s releases, namespace, name string) (key clien
 // TestRollback goes back to the first release and forth again, for each kind of source.
 func TestRollback(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	for name, s := range map[string]releases{"image": r.imageReleases(), "git": gitReleases(t), "helm": chartReleases(t)} {
 		t.Run(name, func(t *testing.T) {
 			key, former := r.bring(t, s, namespace, name)
-			before := r.until(t, key, "history", func(d *v1alpha1.BundleDeployment) bool { return len(d.Status.History) == 2 })
+			before := r.Until(t, key, "history", func(d *v1alpha1.BundleDeployment) bool { return len(d.Status.History) == 2 })
 			_, content, _ := strings.Cut(former.Status.LastAppliedRevision, "@")
 
 			printed := r.satchel(t, namespace, "rollback", name, "--to", "previous", "--dry-run")
 			printed.says(t, 0, "kind: BundleDeployment\n", strings.TrimPrefix(before.Status.History[1].Sources[0].Digest, "sha1:"))
 			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, "pinned to revision ", "To follow the former source again:\n  kubectl patch ", ": Ready, ")
-			back := r.ready(t, key)
+			back := r.Ready(t, key)
 			if _, digest, _ := strings.Cut("@"+back.Status.LastAppliedRevision, "@"); !strings.HasSuffix(digest, content) {
 				t.Errorf("the applied revision is %s, not %s", digest, content)
 			}
@@ -173,7 +173,7 @@ func TestRollback(t *testing.T) {
 // TestRollbackOfArchive: the former content of a URL cannot be fetched again, which is said at once; what runs stays.
 func TestRollbackOfArchive(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	s, served := archiveReleases(t)
 	key, _ := r.bring(t, s, namespace, "archive")
 	r.satchel(t, namespace, "rollback", "archive", "--to", "previous").says(t, 1, "the source cannot fetch that revision: DigestMismatch", "the previous one stays applied")
@@ -187,8 +187,8 @@ func TestRollbackOfArchive(t *testing.T) {
 	served.Store(&first)
 	r.satchel(t, namespace, "reconcile", "archive", "--retry").says(t, 0)
 	r.satchel(t, namespace, "wait", "archive", "--timeout", "60s").says(t, 0)
-	r.until(t, key, "the first release", func(d *v1alpha1.BundleDeployment) bool { return isReady(d) })
-	r.eventually(t, t.Context(), "the objects of the first release", func(context.Context) (bool, string) {
+	r.Until(t, key, "the first release", func(d *v1alpha1.BundleDeployment) bool { return isReady(d) })
+	r.Eventually(t, t.Context(), "the objects of the first release", func(context.Context) (bool, string) {
 		return r.holds(t, namespace, "archive-one-00"), "not there"
 	})
 }
@@ -196,25 +196,25 @@ func TestRollbackOfArchive(t *testing.T) {
 // TestRollbackOfSharedSource pins the BundleSource, and says who goes back with it.
 func TestRollbackOfSharedSource(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
-	image := r.push(t, "shared:stable", configMaps("shared-one", 1))
+	namespace := r.Namespace(t)
+	image := r.Push(t, "shared:stable", configMaps("shared-one", 1))
 	source := &v1alpha1.BundleSource{}
 	source.Namespace, source.Name = namespace, "shared"
 	source.Labels = map[string]string{"argocd.argoproj.io/instance": "apps"}
 	source.Spec = v1alpha1.BundleSourceSpec{Interval: v1alpha1.Duration{Duration: time.Second},
 		Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: image, Insecure: true}}}}
-	if err := r.admin.Create(t.Context(), source); err != nil {
+	if err := r.Admin.Create(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	refers := func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Source, d.Spec.SourceRef = nil, &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "shared"}
 	}
-	first := r.ready(t, r.deploy(t, namespace, "first", "", refers))
-	r.push(t, "shared:stable", configMaps("shared-two", 1))
-	r.until(t, client.ObjectKeyFromObject(first), "the second release", func(d *v1alpha1.BundleDeployment) bool {
+	first := r.Ready(t, r.Deploy(t, namespace, "first", "", refers))
+	r.Push(t, "shared:stable", configMaps("shared-two", 1))
+	r.Until(t, client.ObjectKeyFromObject(first), "the second release", func(d *v1alpha1.BundleDeployment) bool {
 		return isReady(d) && d.Status.LastAppliedRevision != first.Status.LastAppliedRevision
 	})
-	other := r.deploy(t, namespace, "other", "", func(d *v1alpha1.BundleDeployment) { refers(d); d.Spec.Suspend = true })
+	other := r.Deploy(t, namespace, "other", "", func(d *v1alpha1.BundleDeployment) { refers(d); d.Spec.Suspend = true })
 	r.satchel(t, namespace, "rollback", "first", "--to", "previous").says(t, 0, "BundleSource shared: pinned to revision ", "is also used by others, which are rolled back with it: "+other.Name,
 		"comes from Argo CD", "commit what follows", "      ref: "+strings.TrimSuffix(image, ":stable")+":stable@sha256:")
 	if !r.holds(t, namespace, "shared-one-00") {
@@ -225,22 +225,22 @@ func TestRollbackOfSharedSource(t *testing.T) {
 // TestSuspendAndResume: what is changed by hand meanwhile stays, and is repaired afterwards.
 func TestSuspendAndResume(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
-	key := r.deploy(t, namespace, "paused", r.push(t, "paused:v1", configMaps("paused", 1)), nil)
-	r.ready(t, key)
+	namespace := r.Namespace(t)
+	key := r.Deploy(t, namespace, "paused", r.Push(t, "paused:v1", configMaps("paused", 1)), nil)
+	r.Ready(t, key)
 	r.satchel(t, namespace, "suspend", "paused").says(t, 0, "BundleDeployment paused: suspended\n")
 	r.satchel(t, namespace, "wait", "paused").says(t, 0, "Ready, ")
 	changed := &corev1.ConfigMap{}
 	at := client.ObjectKey{Namespace: namespace, Name: "paused-00"}
-	if err := r.admin.Get(t.Context(), at, changed); err != nil {
+	if err := r.Admin.Get(t.Context(), at, changed); err != nil {
 		t.Fatal(err)
 	}
 	changed.Data = map[string]string{"a": "by hand"}
-	if err := r.admin.Update(t.Context(), changed); err != nil {
+	if err := r.Admin.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
 	r.satchel(t, namespace, "resume", "paused").says(t, 0, "BundleDeployment paused: resumed\n", "BundleDeployment paused: Ready")
-	if err := r.admin.Get(t.Context(), at, changed); err != nil || changed.Data["a"] != "b" {
+	if err := r.Admin.Get(t.Context(), at, changed); err != nil || changed.Data["a"] != "b" {
 		t.Errorf("not repaired when the command ended: %v %v", changed.Data, err)
 	}
 	r.satchel(t, namespace, "suspend", "source", "paused").says(t, 0, "by spec.source.suspend of BundleDeployment paused")
@@ -250,22 +250,22 @@ func TestSuspendAndResume(t *testing.T) {
 // TestRetryOfRejected gives a revision that was rolled back another chance, which it does not take.
 func TestRetryOfRejected(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	state := func(word string) fstest.MapFS {
 		return fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: judged}\ndata: {state: " + word + "}\n")}}
 	}
-	key := r.deploy(t, namespace, "judged", r.push(t, "judged:stable", state("good")), func(d *v1alpha1.BundleDeployment) {
+	key := r.Deploy(t, namespace, "judged", r.Push(t, "judged:stable", state("good")), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}
 		d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{APIVersion: "v1", Kind: "ConfigMap", Failed: "data.state == 'bad'", Current: "data.state == 'good'"}}
 	})
-	r.ready(t, key)
-	r.push(t, "judged:stable", state("bad"))
-	rejected := r.until(t, key, "rejected", func(d *v1alpha1.BundleDeployment) bool {
+	r.Ready(t, key)
+	r.Push(t, "judged:stable", state("bad"))
+	rejected := r.Until(t, key, "rejected", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
 	})
 	r.satchel(t, namespace, "wait", "judged").says(t, 1, "it is stalled")
 	r.satchel(t, namespace, "reconcile", "judged", "--retry").says(t, 1, "was rejected, and is retried", "not Ready, RevisionRejected", "reconcile and --retry")
-	again := r.until(t, key, "rejected again", func(d *v1alpha1.BundleDeployment) bool {
+	again := r.Until(t, key, "rejected again", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
 	})
 	if len(again.Status.History) != len(rejected.Status.History)+1 {
@@ -276,7 +276,7 @@ func TestRetryOfRejected(t *testing.T) {
 // TestDelete deletes with the controllers: CRDs stay, or are deleted with all of their custom resources.
 func TestDelete(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	crd := "widgets." + namespace + ".example.org"
 	files := fstest.MapFS{
 		"crd.yaml": &fstest.MapFile{Data: []byte(`apiVersion: apiextensions.k8s.io/v1
@@ -291,14 +291,14 @@ spec:
 		"map.yaml": &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: goes}\n")},
 		"own.yaml": &fstest.MapFile{Data: []byte("apiVersion: " + namespace + ".example.org/v1\nkind: Widget\nmetadata: {name: own}\n")},
 	}
-	key := r.deploy(t, namespace, "operator", r.push(t, "operator:v1", files), nil)
-	r.ready(t, key)
+	key := r.Deploy(t, namespace, "operator", r.Push(t, "operator:v1", files), nil)
+	r.Ready(t, key)
 	free := &unstructured.Unstructured{}
 	free.SetAPIVersion(namespace + ".example.org/v1")
 	free.SetKind("Widget")
 	free.SetNamespace(namespace)
 	free.SetName("free")
-	if err := r.admin.Create(t.Context(), free); err != nil {
+	if err := r.Admin.Create(t.Context(), free); err != nil {
 		t.Fatal(err)
 	}
 	r.satchel(t, namespace, "delete", "operator", "--dry-run").says(t, 0, "ConfigMap "+namespace+"/goes", "To keep (1 object):\n  CustomResourceDefinition.apiextensions.k8s.io "+crd, "1 resource of "+crd)
@@ -306,7 +306,7 @@ spec:
 	r.satchel(t, namespace, "delete", "operator", "--yes").says(t, 0, "BundleDeployment operator: gone\n")
 	exists := func(name string) bool {
 		o := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
-		err := r.admin.Get(t.Context(), client.ObjectKey{Name: name}, o)
+		err := r.Admin.Get(t.Context(), client.ObjectKey{Name: name}, o)
 		if client.IgnoreNotFound(err) != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +315,7 @@ spec:
 	if !exists(crd) || r.holds(t, namespace, "goes") {
 		t.Error("the CRD went, or the ConfigMap stayed")
 	}
-	r.ready(t, r.deploy(t, namespace, "operator", r.push(t, "operator:v1", files), nil))
+	r.Ready(t, r.Deploy(t, namespace, "operator", r.Push(t, "operator:v1", files), nil))
 	r.satchel(t, namespace, "delete", "operator", "--yes", "--dangerous-delete-crds").says(t, 0, "1 custom resource gone", "BundleDeployment operator: gone\n")
 	if exists(crd) {
 		t.Error("the CRD stayed")

@@ -42,7 +42,7 @@ func TestF19AdmissionWebhookFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			namespace := r.namespace(t)
+			namespace := r.Namespace(t)
 			var asked atomic.Int32
 			var well atomic.Bool
 			webhook := r.webhook(t, namespace, func(w http.ResponseWriter, request *http.Request) {
@@ -52,10 +52,10 @@ func TestF19AdmissionWebhookFails(t *testing.T) {
 				}
 				tc.answer(w, request)
 			})
-			key := r.deploy(t, namespace, "app", r.push(t, "f19-"+namespace+":v1", configMaps("c", 10)), func(d *v1alpha1.BundleDeployment) {
+			key := r.Deploy(t, namespace, "app", r.Push(t, "f19-"+namespace+":v1", configMaps("c", 10)), func(d *v1alpha1.BundleDeployment) {
 				d.Spec.RetryInterval = v1alpha1.Duration{Duration: 10 * time.Second}
 			})
-			d := r.until(t, key, "the failure is reported", func(d *v1alpha1.BundleDeployment) bool { return conditions.IsFalse(d, meta.ReadyCondition) })
+			d := r.Until(t, key, "the failure is reported", func(d *v1alpha1.BundleDeployment) bool { return conditions.IsFalse(d, meta.ReadyCondition) })
 			if message := conditions.GetMessage(d, meta.ReadyCondition); !strings.Contains(message, tc.says) || !strings.Contains(message, webhook) {
 				t.Errorf("the message names neither object nor webhook: %s", message)
 			}
@@ -70,11 +70,11 @@ func TestF19AdmissionWebhookFails(t *testing.T) {
 				t.Errorf("%.1f attempts in six seconds: a tight loop", attempts)
 			}
 			well.Store(true)
-			r.ready(t, key)
+			r.Ready(t, key)
 			if found := r.named(t, namespace, "c-"); len(found) != 10 {
 				t.Errorf("%d objects, want 10", len(found))
 			}
-			r.remove(t, key)
+			r.Remove(t, key)
 		})
 	}
 }
@@ -104,11 +104,11 @@ func (r *rig) webhook(t *testing.T, namespace string, answer http.HandlerFunc) s
 			}},
 		}},
 	}
-	if err := r.admin.Create(t.Context(), configuration); err != nil {
+	if err := r.Admin.Create(t.Context(), configuration); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.IgnoreNotFound(r.admin.Delete(context.WithoutCancel(t.Context()), configuration)); err != nil {
+		if err := client.IgnoreNotFound(r.Admin.Delete(context.WithoutCancel(t.Context()), configuration)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -95,13 +95,13 @@ func (o *operator) remembered(name string) *unstructured.Unstructured {
 // afterwards. The next change is an upgrade, hooks included.
 func TestAdoptFromHelm(t *testing.T) {
 	r := newRig(t)
-	o := &operator{rig: r, t: t, namespace: r.namespace(t)}
+	o := &operator{rig: r, t: t, namespace: r.Namespace(t)}
 	hook, release := o.helmRelease("shop")
 	before := o.running()
-	key := r.deploy(t, o.namespace, "shop", r.push(t, "takeover/"+o.namespace+":chart", aChart), func(d *v1alpha1.BundleDeployment) { d.Spec.Format = v1alpha1.FormatHelm })
+	key := r.Deploy(t, o.namespace, "shop", r.Push(t, "takeover/"+o.namespace+":chart", aChart), func(d *v1alpha1.BundleDeployment) { d.Spec.Format = v1alpha1.FormatHelm })
 	o.refused(key, "belongs to Helm release "+o.namespace+"/shop: adopt the whole release, without a restart, with satchel adopt shop -n "+o.namespace)
 	o.satchel(kit.ExitOK, "adopt", key.Name, "--yes", "--delete-former")
-	d := o.ready(t, key)
+	d := o.Ready(t, key)
 	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookAdopt || hooks.FinishedTime == nil {
 		t.Errorf("status.hooks is %+v", hooks)
 	}
@@ -115,11 +115,11 @@ func TestAdoptFromHelm(t *testing.T) {
 	if left.GetUID() != hook.GetUID() {
 		t.Error("the hook ran, although all was installed before")
 	}
-	r.until(t, key, "the spec can be edited", func(d *v1alpha1.BundleDeployment) bool {
+	r.Until(t, key, "the spec can be edited", func(d *v1alpha1.BundleDeployment) bool {
 		d.Spec.Helm = &v1alpha1.HelmOptions{Values: &apiextensionsv1.JSON{Raw: []byte(`{"greeting":"good evening"}`)}}
-		return r.admin.Update(t.Context(), d) == nil
+		return r.Admin.Update(t.Context(), d) == nil
 	})
-	r.until(t, key, "the upgrade has ended", func(d *v1alpha1.BundleDeployment) bool {
+	r.Until(t, key, "the upgrade has ended", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.Hooks.Operation == v1alpha1.HookUpgrade && d.Status.Hooks.FinishedTime != nil
 	})
 	if ran := o.live(hook); ran.GetUID() == hook.GetUID() || ran.Object["data"].(map[string]any)["greeting"] != "good evening" { //nolint:forcetypeassert // of the API server
@@ -148,7 +148,7 @@ func (o *operator) live(object *unstructured.Unstructured) *unstructured.Unstruc
 	o.t.Helper()
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(object.GroupVersionKind())
-	if err := o.admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
+	if err := o.Admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
 		o.t.Fatal(err)
 	}
 	return live

@@ -5,11 +5,9 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -29,7 +27,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -64,12 +61,12 @@ func newOperator(t *testing.T, options registryv1.Options) *operator {
 	t.Helper()
 	r := newRig(t)
 	files := os.DirFS(filepath.Join(installation.Root(), "tests", "bundles", operatorName, "v0.1.0"))
-	o := &operator{rig: r, t: t, namespace: r.namespace(t)}
-	digest, err := r.registry.Push(t.Context(), "takeover/"+o.namespace+":v0.1.0", files)
+	o := &operator{rig: r, t: t, namespace: r.Namespace(t)}
+	digest, err := r.Registry.Push(t.Context(), "takeover/"+o.namespace+":v0.1.0", files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.image = r.registry.Host() + "/takeover/" + o.namespace + "@" + digest
+	o.image = r.Registry.Host() + "/takeover/" + o.namespace + "@" + digest
 	options.WatchNamespaces = []string{o.namespace}
 	result, err := convert.Convert(files, convert.Options{InstallNamespace: o.namespace, RegistryV1: options})
 	if err != nil {
@@ -92,14 +89,14 @@ func (o *operator) define(group, version, kind string, scope apiextensionsv1.Res
 		},
 	}
 	object := &unstructured.Unstructured{Object: crd}
-	if err := o.admin.Create(o.t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := o.Admin.Create(o.t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
 		o.t.Fatal(err)
 	}
-	o.eventually(o.t, o.t.Context(), kind+" is served", func(ctx context.Context) (bool, string) {
+	o.Eventually(o.t, o.t.Context(), kind+" is served", func(ctx context.Context) (bool, string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(group + "/" + version)
 		list.SetKind(kind + "List")
-		err := o.admin.List(ctx, list)
+		err := o.Admin.List(ctx, list)
 		return err == nil, "not yet"
 	})
 }
@@ -107,7 +104,7 @@ func (o *operator) define(group, version, kind string, scope apiextensionsv1.Res
 // create stores an object as a field manager.
 func (o *operator) create(manager string, object *unstructured.Unstructured) *unstructured.Unstructured {
 	o.t.Helper()
-	err := o.admin.Create(o.t.Context(), object, client.FieldOwner(manager))
+	err := o.Admin.Create(o.t.Context(), object, client.FieldOwner(manager))
 	if apierrors.IsAlreadyExists(err) && object.GetKind() == "CustomResourceDefinition" {
 		err = nil // another test left it
 	}
@@ -115,7 +112,7 @@ func (o *operator) create(manager string, object *unstructured.Unstructured) *un
 		o.t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
 	}
 	o.t.Cleanup(func() {
-		_ = client.IgnoreNotFound(o.admin.Delete(context.WithoutCancel(o.t.Context()), object.DeepCopy()))
+		_ = client.IgnoreNotFound(o.Admin.Delete(context.WithoutCancel(o.t.Context()), object.DeepCopy()))
 	})
 	return object
 }
@@ -147,41 +144,7 @@ func (o *operator) satchelRun(out, diagnostics io.Writer, args ...string) int {
 	return cli.Run(o.t.Context(), kit.Program{
 		Path: "satchel", Version: kit.BuildVersion(""), Now: time.Now,
 		Streams: genericiooptions.IOStreams{In: new(bytes.Buffer), Out: out, ErrOut: diagnostics},
-	}, append([]string{"--kubeconfig", o.cp.KubeconfigPath()}, args...))
-}
-
-// apply puts what was migrated on the cluster. The registry of the tests speaks plain HTTP.
-func (o *operator) apply(stream string) client.ObjectKey {
-	o.t.Helper()
-	var key client.ObjectKey
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(stream)))
-	for {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return key
-		}
-		var d v1alpha1.BundleDeployment
-		if err == nil {
-			err = yaml.UnmarshalStrict(document, &d)
-		}
-		if err != nil {
-			o.t.Fatalf("%v in\n%s", err, stream)
-		}
-		if d.Kind == "" {
-			continue
-		}
-		switch {
-		case d.Spec.Catalog != nil:
-			d.Spec.Catalog.Image = &v1alpha1.CatalogImage{Insecure: true}
-		case d.Spec.Source.Sources[0].Image != nil:
-			d.Spec.Source.Sources[0].Image.Insecure = true
-		}
-		if err := o.admin.Create(o.t.Context(), &d); err != nil {
-			o.t.Fatal(err)
-		}
-		key = client.ObjectKeyFromObject(&d)
-		o.t.Cleanup(func() { o.remove(o.t, key) })
-	}
+	}, append([]string{"--kubeconfig", o.CP.KubeconfigPath()}, args...))
 }
 
 // catalog creates the BundleCatalog with the bundle that is installed, and with an upgrade, which is not installed.
@@ -191,16 +154,16 @@ func (o *operator) catalog() {
 	fbc.WriteString(`{"schema":"olm.package","name":"sample-operator"}
 {"schema":"olm.channel","package":"sample-operator","name":"alpha","entries":[{"name":"sample-operator.v0.1.0"},{"name":"sample-operator.v0.2.0","replaces":"sample-operator.v0.1.0"}]}
 `)
-	for version, image := range map[string]string{"0.1.0": o.image, "0.2.0": o.registry.Host() + "/absent@sha256:" + strings.Repeat("0", 64)} {
+	for version, image := range map[string]string{"0.1.0": o.image, "0.2.0": o.Registry.Host() + "/absent@sha256:" + strings.Repeat("0", 64)} {
 		fmt.Fprintf(&fbc, `{"schema":"olm.bundle","package":"sample-operator","name":"sample-operator.v%s","image":%q,"properties":[{"type":"olm.package","value":{"packageName":"sample-operator","version":%q}}]}`+"\n", version, image, version)
 	}
 	repository := "catalog/" + o.namespace + ":latest"
-	if _, err := o.registry.Push(o.t.Context(), repository, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
+	if _, err := o.Registry.Push(o.t.Context(), repository, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
 		o.t.Fatal(err)
 	}
 	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "community"}}
-	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: o.registry.Host() + "/" + repository, Insecure: true}}}
-	if err := o.admin.Create(o.t.Context(), object); err != nil {
+	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: o.Registry.Host() + "/" + repository, Insecure: true}}}
+	if err := o.Admin.Create(o.t.Context(), object); err != nil {
 		o.t.Fatal(err)
 	}
 }
@@ -209,7 +172,7 @@ func (o *operator) catalog() {
 func (o *operator) keeps(key client.ObjectKey) {
 	o.t.Helper()
 	var d v1alpha1.BundleDeployment
-	if err := o.admin.Get(o.t.Context(), key, &d); err != nil {
+	if err := o.Admin.Get(o.t.Context(), key, &d); err != nil {
 		o.t.Fatal(err)
 	}
 	now := d.Status.Catalog
@@ -229,9 +192,9 @@ type running struct {
 func (o *operator) running() running {
 	o.t.Helper()
 	now := running{pods: map[string]types.UID{}, sets: map[string]types.UID{}, uids: map[string]types.UID{}}
-	o.eventually(o.t, o.t.Context(), "a Pod runs", func(ctx context.Context) (bool, string) {
+	o.Eventually(o.t, o.t.Context(), "a Pod runs", func(ctx context.Context) (bool, string) {
 		var pods corev1.PodList
-		err := o.admin.List(ctx, &pods, client.InNamespace(o.namespace))
+		err := o.Admin.List(ctx, &pods, client.InNamespace(o.namespace))
 		for i := range pods.Items {
 			if pods.Items[i].Status.Phase == corev1.PodRunning {
 				now.pods[pods.Items[i].Name] = pods.Items[i].UID
@@ -240,7 +203,7 @@ func (o *operator) running() running {
 		return err == nil && len(now.pods) > 0 && len(now.pods) == len(pods.Items), "no Pod"
 	})
 	var sets appsv1.ReplicaSetList
-	if err := o.admin.List(o.t.Context(), &sets, client.InNamespace(o.namespace)); err != nil {
+	if err := o.Admin.List(o.t.Context(), &sets, client.InNamespace(o.namespace)); err != nil {
 		o.t.Fatal(err)
 	}
 	for i := range sets.Items {
@@ -248,7 +211,7 @@ func (o *operator) running() running {
 	}
 	for _, object := range o.objects {
 		live := object.DeepCopy()
-		if err := o.admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
+		if err := o.Admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
 			o.t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 			continue
 		}
@@ -288,7 +251,7 @@ func (o *operator) collected() {
 	owned := o.manifest(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, generateName: owned-}}`)
 	owned.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()}})
 	owned = o.create("test", owned)
-	if err := o.admin.Delete(o.t.Context(), owner); err != nil {
+	if err := o.Admin.Delete(o.t.Context(), owner); err != nil {
 		o.t.Fatal(err)
 	}
 	o.gone(owned)
@@ -296,8 +259,8 @@ func (o *operator) collected() {
 
 func (o *operator) gone(object *unstructured.Unstructured) {
 	o.t.Helper()
-	o.eventually(o.t, o.t.Context(), object.GetKind()+" "+object.GetName()+" is gone", func(ctx context.Context) (bool, string) {
-		err := o.admin.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy())
+	o.Eventually(o.t, o.t.Context(), object.GetKind()+" "+object.GetName()+" is gone", func(ctx context.Context) (bool, string) {
+		err := o.Admin.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy())
 		return apierrors.IsNotFound(err) || meta.IsNoMatchError(err), "still there"
 	})
 }
@@ -305,7 +268,7 @@ func (o *operator) gone(object *unstructured.Unstructured) {
 // refused waits until the plan of what was migrated is refused, because the objects have another owner.
 func (o *operator) refused(key client.ObjectKey, of string) {
 	o.t.Helper()
-	o.until(o.t, key, "the plan is refused", func(d *v1alpha1.BundleDeployment) bool {
+	o.Until(o.t, key, "the plan is refused", func(d *v1alpha1.BundleDeployment) bool {
 		planned := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.PlannedCondition)
 		return planned != nil && planned.Status == metav1.ConditionFalse && strings.Contains(planned.Message, of)
 	})
@@ -342,7 +305,7 @@ spec: {version: 0.1.0}`))
 	before := o.running()
 
 	o.catalog()
-	key := o.apply(o.output(kit.ExitOK, "migrate", "--cluster", "-n", o.namespace))
+	key := o.Apply(t, o.output(kit.ExitOK, "migrate", "--cluster", "-n", o.namespace))
 	o.refused(key, "OLM")
 	shown := o.satchel(kit.ExitOK, "adopt", key.Name, "--dry-run")
 	for _, want := range []string{"No Pod restarts.", "ClusterServiceVersion " + o.namespace + "/" + operatorVersion, "Role.rbac.authorization.k8s.io " + o.namespace + "/olm-named", "Deployment.apps " + o.namespace + "/sample-operator"} {
@@ -358,7 +321,7 @@ spec: {version: 0.1.0}`))
 		o.gone(gone)
 	}
 	o.collected()
-	o.ready(t, key)
+	o.Ready(t, key)
 	o.undisturbed("after the take-over", before)
 	o.owned(key)
 	o.keeps(key)
@@ -408,7 +371,7 @@ func (o *operator) owned(key client.ObjectKey) {
 	o.t.Helper()
 	for _, object := range o.objects {
 		live := object.DeepCopy()
-		if err := o.admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
+		if err := o.Admin.Get(o.t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
 			o.t.Error(err)
 			continue
 		}
@@ -449,16 +412,16 @@ status:
 	at := strings.Index(migrated, "# From ClusterExtension sample-"+o.namespace)
 	document, _, _ := strings.Cut(migrated[at:], "\n---\n")
 	o.catalog()
-	key := o.apply(document)
+	key := o.Apply(t, document)
 	o.refused(key, "Helm release")
 	shown := o.satchel(kit.ExitOK, "adopt", key.Name, "--yes")
 	if !strings.Contains(shown, "No Pod restarts.") || !strings.Contains(shown, "kubectl delete clusterextension.olm.operatorframework.io sample-"+o.namespace+" --cascade=orphan") {
 		t.Error(shown)
 	}
-	o.ready(t, key)
+	o.Ready(t, key)
 	o.undisturbed("after the take-over", before)
 	for _, former := range []*unstructured.Unstructured{extension, release} {
-		if err := o.admin.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		if err := o.Admin.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 			t.Fatal(err)
 		}
 		o.gone(former)
@@ -467,7 +430,7 @@ status:
 	o.undisturbed("after the former owner is gone", before)
 	o.owned(key)
 	o.keeps(key)
-	o.ready(t, key)
+	o.Ready(t, key)
 }
 
 // installAsExtension creates what OLM v1 makes of the bundle by a Helm release.

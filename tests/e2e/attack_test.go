@@ -26,6 +26,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/costly"
+	"github.com/satchel-dev/satchel/tests/e2erig"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -40,9 +41,9 @@ func TestM25MemoryUnderAttack(t *testing.T) {
 	const during = 90 * time.Second
 	t.Setenv("GOMEMLIMIT", "400MiB") // as in config/manager; read by processes that start from here on
 	r := newRig(t)
-	r.kill(deploymentController)
+	r.Kill(deploymentController)
 	t.Cleanup(func() {
-		if err := r.run(deploymentController); err != nil {
+		if err := r.Start(deploymentController); err != nil {
 			t.Error(err)
 		}
 	})
@@ -50,13 +51,13 @@ func TestM25MemoryUnderAttack(t *testing.T) {
 	bundles := map[string]fs.FS{"kustomization": costly.Kustomization(2000), "chart": costly.Chart()}
 	images := map[string]string{}
 	for name, files := range bundles {
-		images[name] = r.push(t, "costly-"+name+":v1", files)
+		images[name] = r.Push(t, "costly-"+name+":v1", files)
 	}
 	var keys []client.ObjectKey
 	for range 3 {
-		namespace := r.namespace(t)
+		namespace := r.Namespace(t)
 		for name, image := range images {
-			keys = append(keys, r.deploy(t, namespace, name, image, nil))
+			keys = append(keys, r.Deploy(t, namespace, name, image, nil))
 		}
 	}
 	end := r.editing(t, keys)
@@ -64,7 +65,7 @@ func TestM25MemoryUnderAttack(t *testing.T) {
 	end()
 	for _, key := range keys {
 		r.namesLimit(t, key)
-		r.remove(t, key)
+		r.Remove(t, key)
 	}
 	t.Logf("at most %d MiB in the controller and %d workers together, of %d MiB", peak>>20, workers, memoryLimit>>20)
 	if peak > memoryLimit {
@@ -90,14 +91,14 @@ func (r *rig) namesLimit(t *testing.T, key client.ObjectKey) {
 	t.Helper()
 	var d v1alpha1.BundleDeployment
 	err := wait.PollUntilContextTimeout(t.Context(), time.Second, 5*patience, true, func(ctx context.Context) (bool, error) {
-		if err := r.admin.Get(ctx, key, &d); err != nil {
+		if err := r.Admin.Get(ctx, key, &d); err != nil {
 			return false, nil // the API server is loaded as well
 		}
 		reason := conditions.GetReason(&d, meta.ReadyCondition)
 		return reason == v1alpha1.ReasonLimitExceeded || reason == v1alpha1.ReasonCPUBudgetExceeded, nil
 	})
 	if err != nil {
-		t.Fatalf("no limit is named:\n%s", describe(&d))
+		t.Fatalf("no limit is named:\n%s", e2erig.Describe(&d))
 	}
 	t.Logf("%s says: %s", key, conditions.GetMessage(&d, meta.ReadyCondition))
 }
@@ -105,7 +106,7 @@ func (r *rig) namesLimit(t *testing.T, key client.ObjectKey) {
 // editing changes each deployment ten times a second until it is ended.
 func (r *rig) editing(t *testing.T, keys []client.ObjectKey) (end func()) {
 	t.Helper()
-	config := r.cp.RESTConfig()
+	config := r.CP.RESTConfig()
 	config.QPS, config.Burst = -1, -1
 	editor, err := installation.Client(config) // or the test itself would wait for the same client
 	if err != nil {

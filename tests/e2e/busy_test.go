@@ -28,9 +28,9 @@ func TestT16NoisyDeployments(t *testing.T) {
 		many, objects, samples = 200, 500, 100
 	}
 	r := newRig(t)
-	victim, hostile := r.namespace(t), r.namespace(t)
-	quietly := r.deploy(t, victim, "victim", r.push(t, "t16-victim:v1", configMaps("v", samples)), nil)
-	r.ready(t, quietly)
+	victim, hostile := r.Namespace(t), r.Namespace(t)
+	quietly := r.Deploy(t, victim, "victim", r.Push(t, "t16-victim:v1", configMaps("v", samples)), nil)
+	r.Ready(t, quietly)
 	quiet, repaired := r.reconciles(t, quietly, samples), r.repairs(t, victim, 0, samples/4)
 
 	noise := r.crowd(t, hostile, many, objects)
@@ -48,29 +48,29 @@ func TestT16NoisyDeployments(t *testing.T) {
 		t.Errorf("the latency of a repair rose from %s to %s", repaired, repairedBusy)
 	}
 	for _, key := range noise { // the noise itself is in order, too
-		r.ready(t, key)
+		r.Ready(t, key)
 	}
 }
 
 // crowd installs one bundle many times, each in a namespace of its own, and waits until all are ready.
 func (r *rig) crowd(t *testing.T, namespace string, many, objects int) []client.ObjectKey {
 	t.Helper()
-	image := r.push(t, "t16-noise:v1", configMaps("n", objects))
+	image := r.Push(t, "t16-noise:v1", configMaps("n", objects))
 	var keys []client.ObjectKey
 	for i := range many {
 		name := fmt.Sprint("noise-", i)
 		target := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name}}
-		if err := r.admin.Create(t.Context(), target); err != nil {
+		if err := r.Admin.Create(t.Context(), target); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = r.admin.Delete(context.WithoutCancel(t.Context()), target) })
-		keys = append(keys, r.deploy(t, namespace, name, image, func(d *v1alpha1.BundleDeployment) {
+		t.Cleanup(func() { _ = r.Admin.Delete(context.WithoutCancel(t.Context()), target) })
+		keys = append(keys, r.Deploy(t, namespace, name, image, func(d *v1alpha1.BundleDeployment) {
 			d.Spec.InstallNamespace = target.Name
 			d.Spec.Source.Interval = v1alpha1.Duration{Duration: time.Hour}
 		}))
 	}
 	for _, key := range keys {
-		r.ready(t, key)
+		r.Ready(t, key)
 	}
 	return keys
 }
@@ -91,11 +91,11 @@ func (r *rig) repairs(t *testing.T, namespace string, first, samples int) time.D
 	return slowest(samples, func() {
 		lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("v-%02d", at)}}
 		at++
-		if err := r.admin.Delete(t.Context(), lost); err != nil {
+		if err := r.Admin.Delete(t.Context(), lost); err != nil {
 			t.Fatal(err)
 		}
-		r.eventually(t, t.Context(), "the object is back", func(ctx context.Context) (bool, string) {
-			err := r.admin.Get(ctx, client.ObjectKeyFromObject(lost), &corev1.ConfigMap{})
+		r.Eventually(t, t.Context(), "the object is back", func(ctx context.Context) (bool, string) {
+			err := r.Admin.Get(ctx, client.ObjectKeyFromObject(lost), &corev1.ConfigMap{})
 			return err == nil, fmt.Sprint(err)
 		})
 	})
@@ -117,7 +117,7 @@ func slowest(samples int, do func()) time.Duration {
 // returns how often it did.
 func (r *rig) asking(t *testing.T, keys []client.ObjectKey) (stop func() int) {
 	t.Helper()
-	config := r.cp.RESTConfig()
+	config := r.CP.RESTConfig()
 	config.QPS, config.Burst = -1, -1
 	requester, err := installation.Client(config) // or those who measure would wait for the same client
 	if err != nil {

@@ -29,15 +29,15 @@ import (
 // has an object of a kind that the bundle of another package defines.
 func TestC51ClosureInstalls(t *testing.T) {
 	r := newRig(t)
-	o := &operator{rig: r, t: t, namespace: r.namespace(t)}
-	group := o.namespace + ".example.org"
+	namespace := r.Namespace(t)
+	group := namespace + ".example.org"
 	push := func(name, manifest string) string {
-		repository := "closure/" + o.namespace + "/" + name
-		digest, err := r.registry.Push(t.Context(), repository+":v1.0.0", fstest.MapFS{"manifests/all.yaml": {Data: []byte(manifest)}})
+		repository := "closure/" + namespace + "/" + name
+		digest, err := r.Registry.Push(t.Context(), repository+":v1.0.0", fstest.MapFS{"manifests/all.yaml": {Data: []byte(manifest)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.registry.Host() + "/" + repository + "@" + digest
+		return r.Registry.Host() + "/" + repository + "@" + digest
 	}
 	images := map[string]string{
 		"cache": push("cache", fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
@@ -68,61 +68,55 @@ spec:
 	if err := os.WriteFile(file, []byte(fbc.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	repository := "closure/" + o.namespace + "/catalog:latest"
-	if _, err := r.registry.Push(t.Context(), repository, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
+	repository := "closure/" + namespace + "/catalog:latest"
+	if _, err := r.Registry.Push(t.Context(), repository, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
 		t.Fatal(err)
 	}
-	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "community"}}
-	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: r.registry.Host() + "/" + repository, Insecure: true}}}
-	if err := r.admin.Create(t.Context(), object); err != nil {
+	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "community"}}
+	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: r.Registry.Host() + "/" + repository, Insecure: true}}}
+	if err := r.Admin.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 
 	// Without them, the plan says which package provides the kind: C50.
-	early := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "early"}}
+	early := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "early"}}
 	early.Spec.ServiceAccountName = "installer"
 	early.Spec.Catalog = &v1alpha1.CatalogPackage{Package: "portal", Image: &v1alpha1.CatalogImage{Insecure: true}}
-	if err := r.admin.Create(t.Context(), early); err != nil {
+	if err := r.Admin.Create(t.Context(), early); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually(t, t.Context(), "the provider is named", func(ctx context.Context) (bool, string) {
-		if err := r.admin.Get(ctx, client.ObjectKeyFromObject(early), early); err != nil {
+	r.Eventually(t, t.Context(), "the provider is named", func(ctx context.Context) (bool, string) {
+		if err := r.Admin.Get(ctx, client.ObjectKeyFromObject(early), early); err != nil {
 			return false, err.Error()
 		}
 		said := conditions.GetMessage(early, meta.ReadyCondition)
 		return strings.Contains(said, "install package cache of catalog community, which provides it"), said
 	})
-	if said := o.output(kit.ExitError, "plan", "early", "-n", o.namespace); !strings.Contains(said, "install package cache of catalog community, which provides it") {
-		t.Errorf("satchel plan does not name the provider:\n%s", said)
-	}
-	if err := r.admin.Delete(t.Context(), early); err != nil {
+	r.satchel(t, namespace, "plan", "early").says(t, kit.ExitError, "install package cache of catalog community, which provides it")
+	if err := r.Admin.Delete(t.Context(), early); err != nil {
 		t.Fatal(err)
 	}
 
-	manifests := o.output(kit.ExitOK, "resolve", "portal", "--with-dependencies", "--catalog", "community="+file, "-n", o.namespace, "-o", "yaml")
-	for _, want := range []string{"- name: cache", "- name: config"} {
-		if !strings.Contains(manifests, want) {
-			t.Fatalf("%q is missing in\n%s", want, manifests)
-		}
-	}
+	manifests := r.satchel(t, namespace, "resolve", "portal", "--with-dependencies", "--catalog", "community="+file, "-o", "yaml")
+	manifests.says(t, kit.ExitOK, "- name: cache", "- name: config")
 	// The last one first: what it depends on decides about the order, and not the order of the manifests.
-	documents := strings.Split(manifests, "---\n")
+	documents := strings.Split(manifests.out, "---\n")
 	for i := len(documents) - 1; i >= 0; i-- {
 		if documents[i] != "" {
-			o.apply(documents[i])
+			r.Apply(t, documents[i])
 		}
 	}
 	for name := range images {
-		r.ready(t, client.ObjectKey{Namespace: o.namespace, Name: name})
+		r.Ready(t, client.ObjectKey{Namespace: namespace, Name: name})
 	}
 	portal := &unstructured.Unstructured{}
 	portal.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Cache"})
 	for _, live := range []client.Object{portal, &corev1.ConfigMap{}} {
-		key := client.ObjectKey{Namespace: o.namespace, Name: "portal"}
+		key := client.ObjectKey{Namespace: namespace, Name: "portal"}
 		if live != portal {
 			key.Name = "config"
 		}
-		if err := r.admin.Get(t.Context(), key, live); err != nil {
+		if err := r.Admin.Get(t.Context(), key, live); err != nil {
 			t.Error(err)
 		}
 	}

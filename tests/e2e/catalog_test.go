@@ -33,7 +33,7 @@ type catalogRig struct {
 
 func (r *rig) shopping(t *testing.T) *catalogRig {
 	t.Helper()
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	return &catalogRig{rig: r, namespace: namespace, repository: "shop-" + namespace, key: client.ObjectKey{Namespace: namespace, Name: "shop"}}
 }
 
@@ -46,11 +46,11 @@ func (c *catalogRig) bundle(t *testing.T, version string) (tagged, pinned string
 
 func (c *catalogRig) pushBundle(t *testing.T, version, manifest string) (tagged, pinned string) {
 	t.Helper()
-	digest, err := c.registry.Push(t.Context(), c.repository+":v"+version, fstest.MapFS{"manifests/shop.yaml": {Data: []byte(manifest)}})
+	digest, err := c.Registry.Push(t.Context(), c.repository+":v"+version, fstest.MapFS{"manifests/shop.yaml": {Data: []byte(manifest)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := c.registry.Host() + "/" + c.repository
+	base := c.Registry.Host() + "/" + c.repository
 	return base + ":v" + version, base + "@" + digest
 }
 
@@ -73,20 +73,20 @@ func (c *catalogRig) catalogNamed(t *testing.T, name string, priority int32, ext
 		fmt.Fprintf(&fbc, `{"schema":"olm.bundle","package":"shop","name":"shop.v%s","image":%q,"properties":[{"type":"olm.package","value":{"packageName":"shop","version":%q}}]}`+"\n", e.version, e.image, e.version)
 	}
 	fmt.Fprintf(&fbc, `{"schema":"olm.channel","package":"shop","name":"stable","entries":[%s]}`+"\n%s", channel.String(), extra)
-	if _, err := c.registry.Push(t.Context(), image, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
+	if _, err := c.Registry.Push(t.Context(), image, fstest.MapFS{"configs/catalog.json": {Data: []byte(fbc.String())}}); err != nil {
 		t.Fatal(err)
 	}
 	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
-	err := c.admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+	err := c.Admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
 	switch {
 	case apierrors.IsNotFound(err):
-		object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: c.registry.Host() + "/" + image, Insecure: true}}}
+		object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: c.Registry.Host() + "/" + image, Insecure: true}}}
 		object.Spec.Priority = priority
-		err = c.admin.Create(t.Context(), object)
+		err = c.Admin.Create(t.Context(), object)
 	case err == nil:
 		before := object.DeepCopy()
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, meta.ReconcileRequestAnnotation, fmt.Sprint(object.ResourceVersion))
-		err = c.admin.Patch(t.Context(), object, client.MergeFrom(before))
+		err = c.Admin.Patch(t.Context(), object, client.MergeFrom(before))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func (c *catalogRig) install(t *testing.T, change func(*v1alpha1.BundleDeploymen
 	if change != nil {
 		change(d)
 	}
-	if err := c.admin.Create(t.Context(), d); err != nil {
+	if err := c.Admin.Create(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -110,12 +110,12 @@ func (c *catalogRig) install(t *testing.T, change func(*v1alpha1.BundleDeploymen
 func (c *catalogRig) change(t *testing.T, change func(*v1alpha1.BundleDeployment)) {
 	t.Helper()
 	var d v1alpha1.BundleDeployment
-	if err := c.admin.Get(t.Context(), c.key, &d); err != nil {
+	if err := c.Admin.Get(t.Context(), c.key, &d); err != nil {
 		t.Fatal(err)
 	}
 	before := d.DeepCopy()
 	change(&d)
-	if err := c.admin.Patch(t.Context(), &d, client.MergeFrom(before)); err != nil {
+	if err := c.Admin.Patch(t.Context(), &d, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -124,9 +124,9 @@ func (c *catalogRig) change(t *testing.T, change func(*v1alpha1.BundleDeployment
 func (c *catalogRig) until(t *testing.T, what string, holds func(*v1alpha1.BundleDeployment) bool) *v1alpha1.BundleDeployment {
 	t.Helper()
 	var d v1alpha1.BundleDeployment
-	c.eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
+	c.Eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
 		d = v1alpha1.BundleDeployment{}
-		if err := c.admin.Get(ctx, c.key, &d); err != nil {
+		if err := c.Admin.Get(ctx, c.key, &d); err != nil {
 			return false, err.Error()
 		}
 		text := fmt.Sprintf("catalog %+v\n", d.Status.Catalog)
@@ -153,7 +153,7 @@ func (c *catalogRig) runs(t *testing.T, version string) *v1alpha1.BundleDeployme
 func (c *catalogRig) value(t *testing.T) string {
 	t.Helper()
 	var object corev1.ConfigMap
-	if err := client.IgnoreNotFound(c.admin.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "shop"}, &object)); err != nil {
+	if err := client.IgnoreNotFound(c.Admin.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "shop"}, &object)); err != nil {
 		t.Fatal(err)
 	}
 	return object.Data["value"]
@@ -164,7 +164,7 @@ func (c *catalogRig) loseStatus(t *testing.T, d *v1alpha1.BundleDeployment) {
 	t.Helper()
 	lost := d.DeepCopy()
 	lost.Status.Catalog, lost.Status.Conditions = nil, nil
-	if err := c.admin.Status().Patch(t.Context(), lost, client.MergeFrom(d)); err != nil {
+	if err := c.Admin.Status().Patch(t.Context(), lost, client.MergeFrom(d)); err != nil {
 		t.Fatal(err)
 	}
 	c.change(t, func(d *v1alpha1.BundleDeployment) {
@@ -176,10 +176,10 @@ func (c *catalogRig) loseStatus(t *testing.T, d *v1alpha1.BundleDeployment) {
 func (c *catalogRig) corrects(t *testing.T, version string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "shop"}}
-	if err := c.admin.Delete(t.Context(), object); err != nil {
+	if err := c.Admin.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually(t, t.Context(), "drift is corrected", func(context.Context) (bool, string) { return c.value(t) == version, c.value(t) })
+	c.Eventually(t, t.Context(), "drift is corrected", func(context.Context) (bool, string) { return c.value(t) == version, c.value(t) })
 }
 
 // TestInstallByName installs by name and range, upgrades through an approval, hops over a required version, and keeps what runs
@@ -197,7 +197,7 @@ func TestInstallByName(t *testing.T) {
 		t.Errorf("it resolved to %+v, newest %+v", resolved, d.Status.Catalog.Newest)
 	}
 	var source v1alpha1.BundleSource
-	if err := c.admin.Get(t.Context(), c.key, &source); err != nil {
+	if err := c.Admin.Get(t.Context(), c.key, &source); err != nil {
 		t.Fatal(err)
 	}
 	if ref := source.Spec.Sources[0].Image.Ref; ref != v1 {
@@ -222,7 +222,7 @@ func TestInstallByName(t *testing.T) {
 	})
 	approval := &v1alpha1.BundleApproval{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "first"}}
 	approval.Spec = v1alpha1.BundleApprovalSpec{Deployment: "shop", Plan: pending.Status.Plan.Digest, Decision: v1alpha1.DecisionApprove}
-	if err := c.admin.Create(t.Context(), approval); err != nil {
+	if err := c.Admin.Create(t.Context(), approval); err != nil {
 		t.Fatal(err)
 	}
 	c.until(t, "1.1.0 is installed, and the plan to 1.2.0 waits", func(d *v1alpha1.BundleDeployment) bool {
@@ -245,7 +245,7 @@ func TestInstallByName(t *testing.T) {
 	c.change(t, func(d *v1alpha1.BundleDeployment) { d.Spec.Catalog.Version = "" })
 	c.runs(t, "1.2.0")
 
-	if err := c.admin.Delete(t.Context(), &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "community"}}); err != nil {
+	if err := c.Admin.Delete(t.Context(), &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "community"}}); err != nil {
 		t.Fatal(err)
 	}
 	c.until(t, "the catalog is missed", func(d *v1alpha1.BundleDeployment) bool {
@@ -322,14 +322,14 @@ func TestCatalogRollbackAndLock(t *testing.T) {
 	if value := c.value(t); value != "1.3.0" {
 		t.Errorf("%s is installed without an approval", value)
 	}
-	if err := c.admin.Delete(t.Context(), &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "other"}}); err != nil {
+	if err := c.Admin.Delete(t.Context(), &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "other"}}); err != nil {
 		t.Fatal(err)
 	}
 
 	// Without the status, the annotations of the source say from where upgrades start.
 	d = c.until(t, "the annotations", func(*v1alpha1.BundleDeployment) bool {
 		var source v1alpha1.BundleSource
-		return c.admin.Get(t.Context(), c.key, &source) == nil && source.Annotations[v1alpha1.InstalledBundleAnnotation] == "shop.v1.3.0"
+		return c.Admin.Get(t.Context(), c.key, &source) == nil && source.Annotations[v1alpha1.InstalledBundleAnnotation] == "shop.v1.3.0"
 	})
 	c.loseStatus(t, d)
 	c.runs(t, "1.3.0")

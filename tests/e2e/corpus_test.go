@@ -45,7 +45,7 @@ func TestRealBundles(t *testing.T) {
 	for _, bundle := range realBundles {
 		t.Run(bundle.name, func(t *testing.T) {
 			files := os.DirFS(filepath.Join(corpus, bundle.name, bundle.version))
-			namespace := r.namespace(t)
+			namespace := r.Namespace(t)
 			options := convert.Options{InstallNamespace: namespace, RegistryV1: registryv1.Options{CertificateProvider: registryv1.SelfSigned}}
 			if bundle.own {
 				options.RegistryV1.WatchNamespaces = []string{namespace}
@@ -58,14 +58,14 @@ func TestRealBundles(t *testing.T) {
 			if certificates := len(rendered.Certificates); certificates > 0 {
 				want += certificates + 1 // their authority
 			}
-			image := r.push(t, bundle.name+":v"+bundle.version, under(t, files, "manifests"), under(t, files, "metadata"))
+			image := r.Push(t, bundle.name+":v"+bundle.version, under(t, files, "manifests"), under(t, files, "metadata"))
 			start := time.Now()
-			key := r.deploy(t, namespace, bundle.name, image, func(d *v1alpha1.BundleDeployment) {
+			key := r.Deploy(t, namespace, bundle.name, image, func(d *v1alpha1.BundleDeployment) {
 				if bundle.own {
 					d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{WatchNamespaces: []string{namespace}}
 				}
 			})
-			d := r.ready(t, key)
+			d := r.Ready(t, key)
 			took := time.Since(start)
 			if got := int(d.Status.Inventory.Count); got != want || int(d.Status.Objects.Applied) != got {
 				t.Errorf("%d objects in the inventory, %d applied, %d wanted", got, d.Status.Objects.Applied, want)
@@ -75,7 +75,7 @@ func TestRealBundles(t *testing.T) {
 				t.Errorf("%d Pods run for %d Deployments", pods, want)
 			}
 			start = time.Now()
-			r.remove(t, key)
+			r.Remove(t, key)
 			t.Logf("%s %s: %d objects rendered and applied, %d Pods, Ready in %.1f s, removed in %.1f s",
 				bundle.name, bundle.version, len(rendered.Objects), pods, took.Seconds(), time.Since(start).Seconds())
 			r.checkRemoved(t, rendered.Objects)
@@ -114,7 +114,7 @@ func count(objects []*unstructured.Unstructured, kind string) int {
 func (r *rig) runningPods(t *testing.T, namespace string) int {
 	t.Helper()
 	var pods corev1.PodList
-	if err := r.admin.List(t.Context(), &pods, client.InNamespace(namespace)); err != nil {
+	if err := r.Admin.List(t.Context(), &pods, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	running := 0
@@ -132,7 +132,7 @@ func (r *rig) checkRemoved(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {
 		live := object.DeepCopy()
-		err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(object), live)
+		err := r.Admin.Get(t.Context(), client.ObjectKeyFromObject(object), live)
 		if object.GetKind() != "CustomResourceDefinition" {
 			if !apierrors.IsNotFound(err) {
 				t.Errorf("%s %s/%s is still there (%v)", object.GetKind(), object.GetNamespace(), object.GetName(), err)
@@ -146,7 +146,7 @@ func (r *rig) checkRemoved(t *testing.T, objects []*unstructured.Unstructured) {
 		if live.GetAnnotations()[v1alpha1.OrphanedAnnotation] == "" {
 			t.Errorf("CRD %s is kept without the orphaned annotation", object.GetName())
 		}
-		if err := r.admin.Delete(t.Context(), live); err != nil {
+		if err := r.Admin.Delete(t.Context(), live); err != nil {
 			t.Error(err)
 		}
 	}

@@ -27,33 +27,33 @@ func TestF4KilledApplyLeavesNoOrphan(t *testing.T) {
 	r := newRig(t)
 	for _, k := range []int32{1, 17, 59} {
 		t.Run(fmt.Sprintf("after %d writes", k), func(t *testing.T) {
-			namespace := r.namespace(t)
+			namespace := r.Namespace(t)
 			repository := fmt.Sprintf("f4-%d:v1", k)
-			image := r.push(t, repository, configMaps("doomed", 60))
+			image := r.Push(t, repository, configMaps("doomed", 60))
 			var writes atomic.Int32
 			killed := make(chan struct{})
 			r.proxy.onAnswer(func(request *http.Request, code int) {
 				if isWrite(request, namespace) && code < 300 && writes.Add(1) == k {
-					r.kill(deploymentController)
+					r.Kill(deploymentController)
 					close(killed)
 				}
 			})
-			key := r.deploy(t, namespace, "app", image, nil)
+			key := r.Deploy(t, namespace, "app", image, nil)
 			select {
 			case <-killed:
 			case <-time.After(patience):
-				t.Fatalf("the controller wrote %d of %d objects; its log ends in:\n%s", writes.Load(), k, r.log(deploymentController))
+				t.Fatalf("the controller wrote %d of %d objects; its log ends in:\n%s", writes.Load(), k, r.Log(deploymentController))
 			}
 			r.proxy.onAnswer(nil)
 			first := r.published(t, key)
-			r.push(t, repository, configMaps("stays", 2))
-			r.until(t, key, "the source publishes the next revision", func(*v1alpha1.BundleDeployment) bool {
+			r.Push(t, repository, configMaps("stays", 2))
+			r.Until(t, key, "the source publishes the next revision", func(*v1alpha1.BundleDeployment) bool {
 				return r.published(t, key) != first
 			})
-			if err := r.run(deploymentController); err != nil {
+			if err := r.Start(deploymentController); err != nil {
 				t.Fatal(err)
 			}
-			d := r.until(t, key, "Ready with two objects", func(d *v1alpha1.BundleDeployment) bool {
+			d := r.Until(t, key, "Ready with two objects", func(d *v1alpha1.BundleDeployment) bool {
 				return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.Inventory != nil && d.Status.Inventory.Count == 2
 			})
 			t.Logf("killed after %d of %d writes seen; Ready at %s", k, writes.Load(), d.Status.LastAppliedRevision)
@@ -71,7 +71,7 @@ func TestF4KilledApplyLeavesNoOrphan(t *testing.T) {
 func (r *rig) published(t *testing.T, key client.ObjectKey) string {
 	t.Helper()
 	var source v1alpha1.BundleSource
-	if err := r.admin.Get(t.Context(), key, &source); err != nil || source.Status.Artifact == nil {
+	if err := r.Admin.Get(t.Context(), key, &source); err != nil || source.Status.Artifact == nil {
 		return ""
 	}
 	return source.Status.Artifact.Revision
@@ -96,7 +96,7 @@ func isWrite(request *http.Request, namespace string) bool {
 func (r *rig) named(t *testing.T, namespace, prefix string) []string {
 	t.Helper()
 	var list corev1.ConfigMapList
-	if err := r.admin.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+	if err := r.Admin.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

@@ -59,9 +59,9 @@ func (l lease) arguments() []string {
 // where the first one was, and one that comes back writes nothing.
 func TestF23LeaderFailOver(t *testing.T) {
 	r := newRig(t)
-	r.kill(deploymentController)
+	r.Kill(deploymentController)
 	t.Cleanup(func() {
-		if err := r.run(deploymentController); err != nil {
+		if err := r.Start(deploymentController); err != nil {
 			t.Error(err)
 		}
 	})
@@ -106,7 +106,7 @@ func (r *rig) replicas(t *testing.T, l lease, namespace string) []*replica {
 }
 
 func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *replica), within time.Duration) {
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	replicas := r.replicas(t, l, namespace)
 	leader := r.holder(t, replicas)
 	before := r.leader(t, "")
@@ -120,7 +120,7 @@ func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *replica), w
 			once.Do(func() { close(failed) })
 		}
 	})
-	key := r.deploy(t, namespace, "app", r.push(t, "failover:v1", configMaps("moved", 60)), func(d *v1alpha1.BundleDeployment) {
+	key := r.Deploy(t, namespace, "app", r.Push(t, "failover:v1", configMaps("moved", 60)), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Interval.Duration = 2 * time.Second
 	})
 	select {
@@ -137,7 +137,7 @@ func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *replica), w
 	if took > 6*within {
 		t.Errorf("another replica leads after %s, want %s", took, within)
 	}
-	d := r.ready(t, key)
+	d := r.Ready(t, key)
 	if d.Status.Inventory.Count != 60 || len(r.named(t, namespace, "moved")) != 60 {
 		t.Errorf("%d objects are listed and %d exist, want 60", d.Status.Inventory.Count, len(r.named(t, namespace, "moved")))
 	}
@@ -147,7 +147,7 @@ func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *replica), w
 	if now := r.leader(t, ""); now != after {
 		t.Errorf("%s leads after %s came back", now, before)
 	}
-	r.remove(t, key) // while a controller runs
+	r.Remove(t, key) // while a controller runs
 	for _, replica := range replicas {
 		replica.leave()
 	}
@@ -180,10 +180,10 @@ func (r *rig) comeBack(t *testing.T, old *replica, namespace string) {
 func (r *rig) leader(t *testing.T, other string) string {
 	t.Helper()
 	holder := ""
-	r.eventually(t, t.Context(), "another replica leads", func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "another replica leads", func(ctx context.Context) (bool, string) {
 		var found coordinationv1.Lease
 		key := client.ObjectKey{Namespace: installation.Namespace, Name: deploymentController}
-		if err := r.admin.Get(ctx, key, &found); err != nil {
+		if err := r.Admin.Get(ctx, key, &found); err != nil {
 			return false, err.Error()
 		}
 		if found.Spec.HolderIdentity != nil {
@@ -198,10 +198,10 @@ func (r *rig) leader(t *testing.T, other string) string {
 func (r *rig) holder(t *testing.T, replicas []*replica) *replica {
 	t.Helper()
 	var found *replica
-	r.eventually(t, t.Context(), "a replica works", func(context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "a replica works", func(context.Context) (bool, string) {
 		logs := ""
 		for _, replica := range replicas {
-			text := r.log(replica.name)
+			text := r.Log(replica.name)
 			if logs += text; strings.Contains(text, "Starting workers") {
 				found = replica
 				return true, ""

@@ -28,7 +28,7 @@ type failure struct {
 // TestStatusNamesTheCauseAndTheRemedy provokes what goes wrong most often, all at once, and reads `satchel status`.
 func TestStatusNamesTheCauseAndTheRemedy(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	r.createForFailures(t, namespace)
 	failures := r.failures(t)
 	for _, f := range failures {
@@ -36,8 +36,8 @@ func TestStatusNamesTheCauseAndTheRemedy(t *testing.T) {
 		if objects == "" {
 			objects = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + f.name + "}\n"
 		}
-		image := r.push(t, "failures/"+f.name+":v1", fstest.MapFS{"manifest.yaml": &fstest.MapFile{Data: []byte(objects)}})
-		r.deploy(t, namespace, f.name, image, f.change)
+		image := r.Push(t, "failures/"+f.name+":v1", fstest.MapFS{"manifest.yaml": &fstest.MapFile{Data: []byte(objects)}})
+		r.Deploy(t, namespace, f.name, image, f.change)
 	}
 	for _, f := range failures {
 		t.Run(f.name, func(t *testing.T) { r.statusSays(t, namespace, f) })
@@ -48,7 +48,7 @@ func TestStatusNamesTheCauseAndTheRemedy(t *testing.T) {
 func (r *rig) statusSays(t *testing.T, namespace string, f failure) {
 	t.Helper()
 	var status string
-	r.eventually(t, t.Context(), "status names cause and remedy", func(context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "status names cause and remedy", func(context.Context) (bool, string) {
 		status = r.satchel(t, namespace, "status", f.name).out
 		for _, text := range f.says {
 			if !strings.Contains(status, text) {
@@ -70,10 +70,10 @@ func (r *rig) createForFailures(t *testing.T, namespace string) {
 		},
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-	if err := r.admin.Create(t.Context(), service); err != nil {
+	if err := r.Admin.Create(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "guest"}}); err != nil {
+	if err := r.Admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "guest"}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,8 +93,8 @@ func (r *rig) failures(t *testing.T) []failure {
 	return []failure{
 		{name: "registry-refuses", change: ref(closed + "/app:v1"), says: []string{"connection refused", "check the host and the port"}},
 		{name: "plain-http", change: image(func(i *v1alpha1.ImageSource) { i.Insecure = false }), says: []string{"speaks HTTP without TLS", "set insecure"}},
-		{name: "no-such-tag", change: ref(r.registry.Host() + "/failures/no-such-tag:v2"), says: []string{"no-such-tag:v2: not found", "check the tag"}},
-		{name: "no-such-repository", change: ref(r.registry.Host() + "/failures/nowhere:v1"), says: []string{"nowhere:v1: not found", "Correct the image"}},
+		{name: "no-such-tag", change: ref(r.Registry.Host() + "/failures/no-such-tag:v2"), says: []string{"no-such-tag:v2: not found", "check the tag"}},
+		{name: "no-such-repository", change: ref(r.Registry.Host() + "/failures/nowhere:v1"), says: []string{"nowhere:v1: not found", "Correct the image"}},
 		{name: "no-such-path", change: func(d *v1alpha1.BundleDeployment) { d.Spec.Path = "deploy/production" }, says: []string{`no folder "deploy/production"`, "correct spec.path"}},
 		{name: "unknown-kind", objects: "apiVersion: example.org/v1\nkind: Gadget\nmetadata: {name: gadget}\n", says: []string{"does not know kind Gadget", "spec.optionalKinds"}},
 		{name: "no-permission", change: func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "guest" }, says: []string{"cannot, in namespace", "kind: RoleBinding"}},

@@ -103,7 +103,7 @@ func chartReleases(t *testing.T) releases {
 // TestRunChart runs a chart of a Helm repository, and says what the repository lacks.
 func TestRunChart(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	repository, url := newChartRepository(t)
 	repository.publish(t, "1.0.0", configMaps("charted", 1))
 	r.satchel(t, namespace, "run", "shop", "shop", "--helm-repository", url, "--chart-version", "1.x").says(t, 0, "BundleDeployment shop: Ready")

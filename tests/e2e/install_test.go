@@ -27,30 +27,30 @@ import (
 // upgrade writes to no object of a bundle, from any client, and the removal leaves nothing behind.
 func TestUpgradeAndUninstall(t *testing.T) {
 	r := newRig(t)
-	r.cp.RequireControl(t)
-	namespace := r.namespace(t)
+	r.CP.RequireControl(t)
+	namespace := r.Namespace(t)
 	t.Cleanup(func() { r.reinstall(t) })
 	r.olderVersion(t)
-	image := r.push(t, "upgrade:v1", fstest.MapFS{"manifests/app.yaml": {Data: []byte(workload)}})
-	key := r.deploy(t, namespace, "app", image, nil)
-	r.ready(t, key)
+	image := r.Push(t, "upgrade:v1", fstest.MapFS{"manifests/app.yaml": {Data: []byte(workload)}})
+	key := r.Deploy(t, namespace, "app", image, nil)
+	r.Ready(t, key)
 	before := r.workload(t, namespace)
 
 	mark := r.mark(t)
-	r.kill(sourceController)
-	r.kill(deploymentController)
+	r.Kill(sourceController)
+	r.Kill(deploymentController)
 	upgrade := []string{"install", "--registry", "registry.test/satchel", "--tag", "v1.1.0", "--ephemeral-storage"}
 	r.satchel(t, namespace, append(upgrade, "--dry-run")...).says(t, 0, "recreated Deployment satchel-system/bundle-source-controller: its selector is another one")
 	r.satchel(t, namespace, upgrade...).says(t, 0, "gone", "recreated Deployment satchel-system/bundle-deployment-controller",
 		"Deployment bundle-source-controller: 1 replica available, image registry.test/satchel/bundle-source-controller:v1.1.0")
 	r.asInstalled(t)
 	for _, name := range []string{sourceController, deploymentController} {
-		if err := r.run(name); err != nil {
+		if err := r.Start(name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r.handled(t, key, r.request(t, []client.ObjectKey{key}))
-	r.ready(t, key)
+	r.Ready(t, key)
 	if written := r.workloadWrites(t, mark, namespace); len(written) > 0 {
 		t.Errorf("the upgrade writes to objects of a bundle:\n%s", strings.Join(written, "\n"))
 	}
@@ -61,7 +61,7 @@ func TestUpgradeAndUninstall(t *testing.T) {
 	r.satchel(t, namespace, "uninstall", "--yes").says(t, 2, "nothing was removed, because there are 1 BundleDeployment")
 	r.satchel(t, namespace, "uninstall", "--delete-deployments", "--crds", "--yes").says(t, 0, "All BundleDeployments: gone", "Satchel is removed.")
 	var gone appsv1.Deployment
-	if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "app"}, &gone); !apierrors.IsNotFound(err) {
+	if err := r.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "app"}, &gone); !apierrors.IsNotFound(err) {
 		t.Errorf("what was installed is left: %v", err)
 	}
 	r.satchel(t, namespace, "uninstall", "--yes").says(t, 0, "nothing to do")
@@ -98,7 +98,7 @@ func (r *rig) olderVersion(t *testing.T) {
 		if o.GetKind() == "Deployment" {
 			age(t, o)
 		}
-		if err := r.admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("kubectl"), client.ForceOwnership); err != nil {
+		if err := r.Admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("kubectl"), client.ForceOwnership); err != nil {
 			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -132,7 +132,7 @@ func (r *rig) asInstalled(t *testing.T) {
 	var deployments appsv1.DeploymentList
 	var policies networkingv1.NetworkPolicyList
 	for _, list := range []client.ObjectList{&deployments, &policies} {
-		if err := r.admin.List(t.Context(), list, client.InNamespace(installation.Namespace)); err != nil {
+		if err := r.Admin.List(t.Context(), list, client.InNamespace(installation.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +158,7 @@ func (r *rig) workload(t *testing.T, namespace string) string {
 	var d appsv1.Deployment
 	var c corev1.ConfigMap
 	for _, o := range []client.Object{&d, &c} {
-		if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "app"}, o); err != nil {
+		if err := r.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "app"}, o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func (r *rig) workload(t *testing.T, namespace string) string {
 // cluster's controllers.
 func (r *rig) workloadWrites(t *testing.T, since controlplane.AuditMark, namespace string) []string {
 	t.Helper()
-	events, err := r.cp.Audit(since)
+	events, err := r.CP.Audit(since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,22 +187,22 @@ func (r *rig) workloadWrites(t *testing.T, since controlplane.AuditMark, namespa
 func (r *rig) reinstall(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	r.kill(sourceController)
-	r.kill(deploymentController)
-	r.eventually(t, ctx, "the namespace of the controllers is gone or whole", func(ctx context.Context) (bool, string) {
+	r.Kill(sourceController)
+	r.Kill(deploymentController)
+	r.Eventually(t, ctx, "the namespace of the controllers is gone or whole", func(ctx context.Context) (bool, string) {
 		var n corev1.Namespace
-		err := r.admin.Get(ctx, client.ObjectKey{Name: installation.Namespace}, &n)
+		err := r.Admin.Get(ctx, client.ObjectKey{Name: installation.Namespace}, &n)
 		return apierrors.IsNotFound(err) || err == nil && n.DeletionTimestamp.IsZero(), "terminating"
 	})
-	if err := installation.Install(ctx, r.cp.RESTConfig()); err != nil {
+	if err := installation.Install(ctx, r.CP.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []client.Object{&appsv1.Deployment{}, &networkingv1.NetworkPolicy{}} {
-		if err := r.admin.DeleteAllOf(ctx, o, client.InNamespace(installation.Namespace), client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		if err := r.Admin.DeleteAllOf(ctx, o, client.InNamespace(installation.Namespace), client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := r.startControllers(context.Background()); err != nil { // they run as long as the test binary
+	if err := r.StartControllers(context.Background()); err != nil { // they run as long as the test binary
 		t.Fatal(err)
 	}
 }

@@ -35,11 +35,11 @@ type instance struct {
 // instances of a test work.
 func (r *rig) alone(t *testing.T) {
 	t.Helper()
-	r.kill(sourceController)
-	r.kill(deploymentController)
+	r.Kill(sourceController)
+	r.Kill(deploymentController)
 	t.Cleanup(func() {
 		for _, name := range []string{sourceController, deploymentController} {
-			if err := r.run(name); err != nil {
+			if err := r.Start(name); err != nil {
 				t.Error(err)
 			}
 		}
@@ -49,13 +49,13 @@ func (r *rig) alone(t *testing.T) {
 // instance starts a controller with arguments of its own after those of the rig.
 func (r *rig) instance(t *testing.T, controller, name string, arguments ...string) *instance {
 	t.Helper()
-	return r.instanceOf(t, r.file(controller), controller, name, arguments...)
+	return r.instanceOf(t, r.File(controller), controller, name, arguments...)
 }
 
 // instanceOf starts a given build of a controller.
 func (r *rig) instanceOf(t *testing.T, program, controller, name string, arguments ...string) *instance {
 	t.Helper()
-	process, err := r.launch(name, program, slices.Concat(r.arguments[controller], arguments))
+	process, err := r.Launch(name, program, slices.Concat(r.Arguments[controller], arguments))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func (r *rig) deployments(t *testing.T, name string, servers []string, arguments
 func (r *rig) reading(key client.ObjectKey, check func(*v1alpha1.BundleSource) (bool, string)) func(context.Context) (bool, string) {
 	return func(ctx context.Context) (bool, string) {
 		var s v1alpha1.BundleSource
-		if err := r.admin.Get(ctx, key, &s); err != nil {
+		if err := r.Admin.Get(ctx, key, &s); err != nil {
 			return false, err.Error()
 		}
 		return check(&s)
@@ -140,7 +140,7 @@ func (r *rig) request(t *testing.T, keys []client.ObjectKey) string {
 	for _, key := range keys {
 		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		patch := `{"metadata":{"annotations":{"` + meta.ReconcileRequestAnnotation + `":"` + at + `"}}}`
-		if err := r.admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		if err := r.Admin.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +150,7 @@ func (r *rig) request(t *testing.T, keys []client.ObjectKey) string {
 // handled waits until a request was handled, and the deployment is Ready.
 func (r *rig) handled(t *testing.T, key client.ObjectKey, at string) {
 	t.Helper()
-	r.until(t, key, "the request is handled", func(d *v1alpha1.BundleDeployment) bool {
+	r.Until(t, key, "the request is handled", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.LastHandledReconcileAt == at && isReady(d)
 	})
 }

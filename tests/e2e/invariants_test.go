@@ -20,6 +20,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/tests/e2erig"
 )
 
 // owned are the live objects with the labels of a deployment, of the given kinds. What is
@@ -29,7 +30,7 @@ func (r *rig) owned(ctx context.Context, key client.ObjectKey, kinds []schema.Gr
 	for _, kind := range kinds {
 		var list unstructured.UnstructuredList
 		list.SetGroupVersionKind(kind)
-		err := r.admin.List(ctx, &list, client.MatchingLabels{v1alpha1.DeploymentLabel: key.Name, v1alpha1.NamespaceLabel: key.Namespace})
+		err := r.Admin.List(ctx, &list, client.MatchingLabels{v1alpha1.DeploymentLabel: key.Name, v1alpha1.NamespaceLabel: key.Namespace})
 		if apimeta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			continue // its CRD does not exist
 		}
@@ -49,13 +50,13 @@ func (r *rig) owned(ctx context.Context, key client.ObjectKey, kinds []schema.Gr
 // its inventory lists and what its bundle contains are the same (I1, I2).
 func (r *rig) soundly(t *testing.T, key client.ObjectKey, want map[inventory.ID]bool, kinds []schema.GroupVersionKind) {
 	t.Helper()
-	r.eventually(t, t.Context(), "the deployment is Ready with exactly its objects", func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "the deployment is Ready with exactly its objects", func(ctx context.Context) (bool, string) {
 		var d v1alpha1.BundleDeployment
-		if err := r.admin.Get(ctx, key, &d); err != nil {
+		if err := r.Admin.Get(ctx, key, &d); err != nil {
 			return false, err.Error()
 		}
 		if d.Status.ObservedGeneration != d.Generation || !isReady(&d) {
-			return false, describe(&d)
+			return false, e2erig.Describe(&d)
 		}
 		listed, err := inventory.Decode(d.Status.Inventory)
 		if err != nil {
@@ -70,7 +71,7 @@ func (r *rig) soundly(t *testing.T, key client.ObjectKey, want map[inventory.ID]
 			entries[entry.ID] = true
 		}
 		differs := differences("live", live, want) + differences("listed", entries, want)
-		return differs == "", differs + describe(&d)
+		return differs == "", differs + e2erig.Describe(&d)
 	})
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/e2erig"
 )
 
 // F3: the deployment controller is killed before and after each of its writes: while it
@@ -66,12 +67,12 @@ func (p killPoint) String() string {
 // phase, and says in how many phases there was such a write.
 func (r *rig) killedLife(t *testing.T, point killPoint, quiet bool) (kills int) {
 	t.Run(point.String(), func(t *testing.T) {
-		namespace := r.namespace(t)
+		namespace := r.Namespace(t)
 		first, second := sixty(t, namespace, 1), sixty(t, namespace, 2)
 		kinds := kindsOf(append(slices.Clone(first), second...))
 		t.Cleanup(func() { r.dropDefinition(t, namespace) })
 		repository := "f3-" + namespace
-		image := r.push(t, repository+":v1", filesOf(t, first))
+		image := r.Push(t, repository+":v1", filesOf(t, first))
 		mark := r.mark(t)
 		key := client.ObjectKey{Namespace: namespace, Name: "app"}
 		phase := func(name string, act func(), settled func()) {
@@ -88,11 +89,11 @@ func (r *rig) killedLife(t *testing.T, point killPoint, quiet bool) (kills int) 
 			t.Logf("%s: killed %v", name, killed())
 		}
 		phase("install", func() {
-			r.deploy(t, namespace, "app", image, func(d *v1alpha1.BundleDeployment) { d.Spec.Interval.Duration = 2 * time.Second })
+			r.Deploy(t, namespace, "app", image, func(d *v1alpha1.BundleDeployment) { d.Spec.Interval.Duration = 2 * time.Second })
 		}, func() { r.soundly(t, key, idsOf(first, namespace), kinds) })
-		phase("upgrade", func() { r.push(t, repository+":v1", filesOf(t, second)) }, func() { r.soundly(t, key, idsOf(second, namespace), kinds) })
+		phase("upgrade", func() { r.Push(t, repository+":v1", filesOf(t, second)) }, func() { r.soundly(t, key, idsOf(second, namespace), kinds) })
 		phase("removal", func() {
-			if err := r.admin.Delete(t.Context(), &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
+			if err := r.Admin.Delete(t.Context(), &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
 				t.Fatal(err)
 			}
 		}, func() { r.gone(t, key, kinds) })
@@ -110,8 +111,8 @@ func (r *rig) killAt(point killPoint, namespace string) func() bool {
 	hit := func(request *http.Request) {
 		if isControllerWrite(request, namespace) && writes.Add(1) == point.write {
 			killed.Store(true)
-			r.kill(deploymentController)
-			restarted.Go(func() { _ = r.run(deploymentController) })
+			r.Kill(deploymentController)
+			restarted.Go(func() { _ = r.Start(deploymentController) })
 		}
 	}
 	if point.before {
@@ -145,10 +146,10 @@ func isControllerWrite(request *http.Request, namespace string) bool {
 // stays and is marked.
 func (r *rig) gone(t *testing.T, key client.ObjectKey, kinds []schema.GroupVersionKind) {
 	t.Helper()
-	r.eventually(t, t.Context(), "the deployment and its objects are gone", func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "the deployment and its objects are gone", func(ctx context.Context) (bool, string) {
 		var d v1alpha1.BundleDeployment
-		if err := r.admin.Get(ctx, key, &d); !apierrors.IsNotFound(err) {
-			return false, describe(&d)
+		if err := r.Admin.Get(ctx, key, &d); !apierrors.IsNotFound(err) {
+			return false, e2erig.Describe(&d)
 		}
 		live, err := r.owned(ctx, key, kinds)
 		if err != nil {
@@ -168,7 +169,7 @@ func (r *rig) gone(t *testing.T, key client.ObjectKey, kinds []schema.GroupVersi
 // kinds is to the Secret with the keys of the installation, when the first process fills it.
 func (r *rig) asTenant(t *testing.T, since controlplane.AuditMark, namespace string) {
 	t.Helper()
-	events, err := r.cp.Audit(since)
+	events, err := r.CP.Audit(since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func (r *rig) dropDefinition(t *testing.T, namespace string) {
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind("CustomResourceDefinition")
 	crd.SetName("boxes." + namespace + ".example.com")
-	if err := client.IgnoreNotFound(r.admin.Delete(context.WithoutCancel(t.Context()), crd)); err != nil {
+	if err := client.IgnoreNotFound(r.Admin.Delete(context.WithoutCancel(t.Context()), crd)); err != nil {
 		t.Error(err)
 	}
 }

@@ -110,12 +110,12 @@ func (r *rig) behind(t *testing.T, controller, name string, from net.IP) (*line,
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := clientcmd.LoadFromFile(r.file(controller + ".kubeconfig"))
+	config, err := clientcmd.LoadFromFile(r.File(controller + ".kubeconfig"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.Clusters["c"].Server = "https://" + l.addr()
-	file := r.file(name + ".kubeconfig")
+	file := r.File(name + ".kubeconfig")
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}

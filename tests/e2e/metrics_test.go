@@ -28,9 +28,9 @@ func TestMetricsOfMonitoringAreServed(t *testing.T) {
 	first, second := r.freeAddr(t), r.freeAddr(t)
 	_, server := r.sources(t, "metrics-source", "--metrics-addr="+first, "--enable-leader-election", "--events-addr="+flux.URL)
 	r.deployments(t, "metrics-deployment", []string{server}, "--metrics-addr="+second, "--enable-leader-election", "--events-addr="+flux.URL)
-	namespace := r.namespace(t)
-	key := r.deploy(t, namespace, "app", r.push(t, "metrics:v1", configMaps("seen", 2)), nil)
-	r.ready(t, key)
+	namespace := r.Namespace(t)
+	key := r.Deploy(t, namespace, "app", r.Push(t, "metrics:v1", configMaps("seen", 2)), nil)
+	r.Ready(t, key)
 
 	names, err := os.ReadFile(filepath.Join(installation.Root(), "config", "testdata", "metrics.txt"))
 	if err != nil {
@@ -50,7 +50,7 @@ func TestMetricsOfMonitoringAreServed(t *testing.T) {
 			want = append(want, "# TYPE "+name+" ")
 		}
 	}
-	r.eventually(t, t.Context(), "all metrics are served", func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "all metrics are served", func(ctx context.Context) (bool, string) {
 		served := scrape(ctx, first) + scrape(ctx, second)
 		for _, line := range want {
 			if !strings.Contains(served, line) {
@@ -59,8 +59,8 @@ func TestMetricsOfMonitoringAreServed(t *testing.T) {
 		}
 		return true, ""
 	})
-	r.remove(t, key)
-	r.eventually(t, t.Context(), "no metrics of deleted objects", func(ctx context.Context) (bool, string) {
+	r.Remove(t, key)
+	r.Eventually(t, t.Context(), "no metrics of deleted objects", func(ctx context.Context) (bool, string) {
 		served := scrape(ctx, first) + scrape(ctx, second)
 		_, left, found := strings.Cut(served, `name="app",namespace="`+namespace+`"`)
 		return !found && served != "", left[:min(len(left), 100)]

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/tests/e2erig"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -38,8 +39,8 @@ func TestMigratedInstalls(t *testing.T) {
 		}
 		plain["manifests/"+name] = &fstest.MapFile{Data: data}
 	}
-	plainImage := r.push(t, "migrated/greeter:v1", plain)
-	operatorImage := r.push(t, "migrated/operator:v1", os.DirFS(filepath.Join(root, operatorName, "v0.1.0")))
+	plainImage := r.Push(t, "migrated/greeter:v1", plain)
+	operatorImage := r.Push(t, "migrated/operator:v1", os.DirFS(filepath.Join(root, operatorName, "v0.1.0")))
 	for _, tc := range []struct{ name, manifest, args string }{
 		{"RukPak v1alpha1, registry class", `
 apiVersion: core.rukpak.io/v1alpha1
@@ -94,12 +95,12 @@ spec:
   source: {sourceType: Catalog, catalog: {packageName: sample-operator}}`, "--image migrated=OPERATOR"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := &operator{rig: r, t: t, namespace: r.namespace(t)}
+			o := &operator{rig: r, t: t, namespace: r.Namespace(t)}
 			content := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "content"}, Data: map[string]string{}}
 			for _, name := range names {
 				content.Data[name] = string(plain["manifests/"+name].Data)
 			}
-			if err := r.admin.Create(t.Context(), content); err != nil {
+			if err := r.Admin.Create(t.Context(), content); err != nil {
 				t.Fatal(err)
 			}
 			fill := strings.NewReplacer("NAMESPACE", o.namespace, "OPERATOR", operatorImage, "PLAIN", plainImage)
@@ -108,10 +109,10 @@ spec:
 				t.Fatal(err)
 			}
 			out := o.output(kit.ExitOK, append([]string{"migrate", file}, strings.Fields(fill.Replace(tc.args))...)...)
-			key := o.apply(out)
-			d := r.ready(t, key)
+			key := o.Apply(t, out)
+			d := r.Ready(t, key)
 			if d.Status.LastHealthyRevision == "" || d.Status.Inventory == nil {
-				t.Errorf("nothing is installed: %s", describe(d))
+				t.Errorf("nothing is installed: %s", e2erig.Describe(d))
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 // A commit that does not touch the bundle is shown by the deployment after one write of its status, and nothing is applied.
 func TestOriginOfOtherCommit(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	git, err := upstream.NewGit()
 	if err != nil {
 		t.Fatal(err)
@@ -38,19 +38,19 @@ func TestOriginOfOtherCommit(t *testing.T) {
 		return "main@sha1:" + hash
 	}
 	first := push("first")
-	key := r.deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
+	key := r.Deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Source.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{
 			Repository: git.URL(), Directory: "bundle", Ref: &v1alpha1.GitRef{Branch: "main"},
 		}}}
 	})
-	before := r.ready(t, key)
+	before := r.Ready(t, key)
 	if before.Status.LastAppliedOriginRevision != first {
 		t.Errorf("applied is %q, not %q", before.Status.LastAppliedOriginRevision, first)
 	}
 	r.calm(t, namespace)
 	mark := r.mark(t)
 	second := push("second")
-	after := r.until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool {
+	after := r.Until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.LastAppliedOriginRevision == second && conditions.IsTrue(d, meta.ReadyCondition)
 	})
 	if after.Status.LastAppliedRevision != before.Status.LastAppliedRevision || len(after.Status.History) != 1 || after.Status.History[0].OriginRevision != first {

@@ -48,7 +48,7 @@ func (v previewed) verbs() map[string]int {
 // controllers do with it then.
 func TestPreviewIsWhatIsDone(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	bundle := func(color string) fstest.MapFS {
 		return fstest.MapFS{"manifests/all.yaml": {Data: []byte(`
 apiVersion: v1
@@ -66,21 +66,21 @@ kind: ConfigMap
 metadata: {name: only-` + color + `}
 `)}}
 	}
-	stable := r.push(t, "preview:stable", bundle("red"))
-	key := r.deploy(t, namespace, "web", stable, nil)
-	done := r.ready(t, key)
+	stable := r.Push(t, "preview:stable", bundle("red"))
+	key := r.Deploy(t, namespace, "web", stable, nil)
+	done := r.Ready(t, key)
 	if v := r.preview(t, key, 0); v.Content != done.Status.Plan.Content || v.Content == "" || v.Digest != done.Status.Plan.Digest {
 		t.Errorf("after the install: %+v, the controller's plan is %+v", v, done.Status.Plan)
 	}
 
-	next := r.push(t, "preview:next", bundle("blue"))
+	next := r.Push(t, "preview:next", bundle("blue"))
 	shown := r.preview(t, key, 1, "--image", next, "--insecure")
 	if got := shown.verbs(); got["Create"] != 1 || got["Update"] != 2 || got["Delete"] != 1 || len(shown.Objects) != 4 {
 		t.Errorf("the next image: %+v", shown.Objects)
 	}
-	r.push(t, "preview:stable", bundle("blue"))
+	r.Push(t, "preview:stable", bundle("blue"))
 	r.satchel(t, namespace, "reconcile", "web", "--with-source").says(t, 0)
-	done = r.until(t, key, "the next image", func(d *v1alpha1.BundleDeployment) bool {
+	done = r.Until(t, key, "the next image", func(d *v1alpha1.BundleDeployment) bool {
 		return isReady(d) && d.Status.Plan != nil && d.Status.Plan.Content == shown.Content
 	})
 	v := r.preview(t, key, 0)

@@ -16,7 +16,7 @@ import (
 // mark is a place in the audit log.
 func (r *rig) mark(t *testing.T) controlplane.AuditMark {
 	t.Helper()
-	mark, err := r.cp.AuditMark()
+	mark, err := r.CP.AuditMark()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func (r *rig) mark(t *testing.T) controlplane.AuditMark {
 // or everywhere for "". Leases and events do not count.
 func (r *rig) writes(t *testing.T, since controlplane.AuditMark, namespace string) []string {
 	t.Helper()
-	events, err := r.cp.Audit(since)
+	events, err := r.CP.Audit(since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func (r *rig) quiet(t *testing.T, namespace string, for_ time.Duration) {
 func (r *rig) calm(t *testing.T, namespace string) {
 	t.Helper()
 	mark, since := r.mark(t), time.Now()
-	r.eventually(t, t.Context(), "writes to end", func(context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "writes to end", func(context.Context) (bool, string) {
 		if written := r.writes(t, mark, namespace); len(written) > 0 {
 			mark, since = r.mark(t), time.Now()
 			return false, strings.Join(written, "\n")

@@ -34,31 +34,31 @@ import (
 func TestF36EtcdRestoredFromBackup(t *testing.T) {
 	releaseOnly(t)
 	r := newRig(t)
-	r.cp.RequireControl(t)
-	namespace := r.namespace(t)
+	r.CP.RequireControl(t)
+	namespace := r.Namespace(t)
 	const repository = "f36:v1"
-	image := r.push(t, repository, configMaps("both", 3))
-	key := r.deploy(t, namespace, "app", image, nil)
-	first := r.ready(t, key).Status.LastAppliedRevision
+	image := r.Push(t, repository, configMaps("both", 3))
+	key := r.Deploy(t, namespace, "app", image, nil)
+	first := r.Ready(t, key).Status.LastAppliedRevision
 	backup := r.backUp(t)
 
-	r.push(t, repository, configMaps("both", 3), configMaps("second", 2))
-	second := r.until(t, key, "Ready at the second revision", func(d *v1alpha1.BundleDeployment) bool {
+	r.Push(t, repository, configMaps("both", 3), configMaps("second", 2))
+	second := r.Until(t, key, "Ready at the second revision", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastAppliedRevision != first
 	}).Status.LastAppliedRevision
-	late := r.deploy(t, namespace, "late", r.push(t, "f36-late:v1", configMaps("late", 1)), nil)
-	r.ready(t, late)
+	late := r.Deploy(t, namespace, "late", r.Push(t, "f36-late:v1", configMaps("late", 1)), nil)
+	r.Ready(t, late)
 	for i := range 300 { // the storage is far ahead of the backup
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("filler-%03d", i)}}
-		if err := r.admin.Create(t.Context(), object); err != nil {
+		if err := r.Admin.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	processes := r.pids()
+	processes := r.Pids()
 	r.restore(t, backup)
 	restored := time.Now()
 
-	r.until(t, key, "Ready at the second revision again", func(d *v1alpha1.BundleDeployment) bool {
+	r.Until(t, key, "Ready at the second revision again", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastAppliedRevision == second && len(r.named(t, namespace, "second")) == 2
 	})
 	t.Logf("converged %s after the restore", time.Since(restored).Round(100*time.Millisecond))
@@ -69,17 +69,17 @@ func TestF36EtcdRestoredFromBackup(t *testing.T) {
 		t.Errorf("of the objects that both revisions have there are %v", kept)
 	}
 	var gone v1alpha1.BundleDeployment
-	if err := r.admin.Get(t.Context(), late, &gone); !apierrors.IsNotFound(err) {
+	if err := r.Admin.Get(t.Context(), late, &gone); !apierrors.IsNotFound(err) {
 		t.Errorf("a deployment of after the backup: %v", err)
 	}
 	r.corrected(t, namespace, "both-00")
-	if now := r.pids(); !maps.Equal(now, processes) {
+	if now := r.Pids(); !maps.Equal(now, processes) {
 		t.Errorf("the controllers were restarted: %v, before %v", now, processes)
 	}
 	for _, name := range []string{sourceController, deploymentController} {
-		content, err := os.ReadFile(r.file(name + ".log"))
+		content, err := os.ReadFile(r.File(name + ".log"))
 		if err != nil || !strings.Contains(string(content), "went back in time") {
-			t.Errorf("%s does not say that time went back (%v); its log ends in:\n%s", name, err, r.log(name))
+			t.Errorf("%s does not say that time went back (%v); its log ends in:\n%s", name, err, r.Log(name))
 		}
 	}
 	r.noLoop(t, namespace)
@@ -88,13 +88,13 @@ func TestF36EtcdRestoredFromBackup(t *testing.T) {
 // noLoop makes sure that nothing is asked for in a loop.
 func (r *rig) noLoop(t *testing.T, namespace string) {
 	t.Helper()
-	mark, err := r.cp.AuditMark()
+	mark, err := r.CP.AuditMark()
 	if err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
 	<-time.After(5 * time.Second)
-	events, err := r.cp.Audit(mark)
+	events, err := r.CP.Audit(mark)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +114,12 @@ func (r *rig) corrected(t *testing.T, namespace, name string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"a":"drifted"}}`))
-	if err := r.admin.Patch(t.Context(), object, patch); err != nil {
+	if err := r.Admin.Patch(t.Context(), object, patch); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually(t, t.Context(), "drift of "+name+" is corrected", func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "drift of "+name+" is corrected", func(ctx context.Context) (bool, string) {
 		var found corev1.ConfigMap
-		err := r.admin.Get(ctx, client.ObjectKeyFromObject(object), &found)
+		err := r.Admin.Get(ctx, client.ObjectKeyFromObject(object), &found)
 		return err == nil && found.Data["a"] == "b", fmt.Sprint(found.Data, err)
 	})
 }
@@ -127,12 +127,12 @@ func (r *rig) corrected(t *testing.T, namespace, name string) {
 // backUp copies etcd's folder, as after a power failure: what is on the disk is consistent.
 func (r *rig) backUp(t *testing.T) string {
 	t.Helper()
-	etcd := r.cp.Etcd()
+	etcd := r.CP.Etcd()
 	if err := etcd.Pause(); err != nil {
 		t.Fatal(err)
 	}
 	backup := filepath.Join(t.TempDir(), "etcd")
-	copied := os.CopyFS(backup, os.DirFS(filepath.Join(r.cp.Dir(), "etcd")))
+	copied := os.CopyFS(backup, os.DirFS(filepath.Join(r.CP.Dir(), "etcd")))
 	if err := etcd.Resume(); err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +146,14 @@ func (r *rig) backUp(t *testing.T) string {
 // down. What else watches the API server is started again in the end.
 func (r *rig) restore(t *testing.T, backup string) {
 	t.Helper()
-	others := []*controlplane.Component{r.cp.ControllerManager(), r.cp.Scheduler(), r.cp.Kwok()}
+	others := []*controlplane.Component{r.CP.ControllerManager(), r.CP.Scheduler(), r.CP.Kwok()}
 	ctx := context.WithoutCancel(t.Context())
-	for _, component := range append(others, r.cp.APIServer(), r.cp.Etcd()) {
+	for _, component := range append(others, r.CP.APIServer(), r.CP.Etcd()) {
 		if err := component.Kill(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	folder := filepath.Join(r.cp.Dir(), "etcd")
+	folder := filepath.Join(r.CP.Dir(), "etcd")
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func (r *rig) restore(t *testing.T, backup string) {
 	if err := os.Chmod(folder, 0o700); err != nil { //nolint:gosec // G302: etcd wants its folder so
 		t.Fatal(err)
 	}
-	for _, component := range append([]*controlplane.Component{r.cp.Etcd(), r.cp.APIServer()}, others...) {
+	for _, component := range append([]*controlplane.Component{r.CP.Etcd(), r.CP.APIServer()}, others...) {
 		if err := component.Start(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -175,8 +175,8 @@ func (r *rig) restore(t *testing.T, backup string) {
 func TestF39APIServerRestartedDuringRemoval(t *testing.T) {
 	releaseOnly(t)
 	r := newRig(t)
-	r.cp.RequireControl(t)
-	namespace := r.namespace(t)
+	r.CP.RequireControl(t)
+	namespace := r.Namespace(t)
 	group := namespace + ".example.org"
 	definitions := fstest.MapFS{"crd.yaml": {Data: []byte(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -187,27 +187,27 @@ spec:
   names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `)}}
-	r.ready(t, r.deploy(t, namespace, "definitions", r.push(t, "f39-definitions:v1", definitions), nil))
+	r.Ready(t, r.Deploy(t, namespace, "definitions", r.Push(t, "f39-definitions:v1", definitions), nil))
 	resource := fstest.MapFS{"a.yaml": {Data: []byte("apiVersion: " + group + "/v1\nkind: Gadget\nmetadata: {name: one, finalizers: [example.org/hold]}\n")}}
-	key := r.deploy(t, namespace, "app", r.push(t, "f39:v1", resource), nil)
-	r.ready(t, key)
+	key := r.Deploy(t, namespace, "app", r.Push(t, "f39:v1", resource), nil)
+	r.Ready(t, key)
 	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Gadget"}}
 	gadget.SetNamespace(namespace)
 	gadget.SetName("one")
-	if err := r.admin.Delete(t.Context(), &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
+	if err := r.Admin.Delete(t.Context(), &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 4 {
-		if err := r.cp.APIServer().Kill(); err != nil {
+		if err := r.CP.APIServer().Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.cp.APIServer().Start(t.Context()); err != nil {
+		if err := r.CP.APIServer().Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for until := time.Now().Add(3 * time.Second); time.Now().Before(until); { // while discovery is incomplete
 			at := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, meta.ReconcileRequestAnnotation, time.Now().Format(time.RFC3339Nano)))
 			d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-			if err := r.admin.Patch(t.Context(), d, at); apierrors.IsNotFound(err) {
+			if err := r.Admin.Patch(t.Context(), d, at); apierrors.IsNotFound(err) {
 				t.Fatal("the deployment is gone before its custom resource")
 			}
 			if listed := d.Status.Inventory; listed != nil && listed.Count == 0 {
@@ -215,11 +215,11 @@ spec:
 			}
 		}
 	}
-	if err := r.admin.Patch(t.Context(), gadget, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := r.Admin.Patch(t.Context(), gadget, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
-	r.remove(t, key)
-	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); !apierrors.IsNotFound(err) {
+	r.Remove(t, key)
+	if err := r.Admin.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); !apierrors.IsNotFound(err) {
 		t.Errorf("the custom resource is orphaned: %v", err)
 	}
 }

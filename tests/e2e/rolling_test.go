@@ -21,14 +21,14 @@ import (
 // the objects of the bundles are written for nothing else.
 func TestRollingUpdateOfTwoReplicas(t *testing.T) {
 	r := newRig(t)
-	r.kill(deploymentController)
+	r.Kill(deploymentController)
 	t.Cleanup(func() {
-		if err := r.run(deploymentController); err != nil {
+		if err := r.Start(deploymentController); err != nil {
 			t.Error(err)
 		}
 	})
 	l := leaseOf()
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	replica := func(name string) *instance {
 		return r.deployments(t, namespace+"-"+name, nil, l.arguments()...)
 	}
@@ -36,10 +36,10 @@ func TestRollingUpdateOfTwoReplicas(t *testing.T) {
 	var keys []client.ObjectKey
 	for i := range 10 {
 		name := fmt.Sprintf("app-%d", i)
-		keys = append(keys, r.deploy(t, namespace, name, r.push(t, "rolling-"+name+":v1", configMaps(name, 4)), nil))
+		keys = append(keys, r.Deploy(t, namespace, name, r.Push(t, "rolling-"+name+":v1", configMaps(name, 4)), nil))
 	}
 	for _, key := range keys {
-		r.ready(t, key)
+		r.Ready(t, key)
 	}
 	r.calm(t, namespace)
 	mark := r.mark(t)
@@ -48,11 +48,11 @@ func TestRollingUpdateOfTwoReplicas(t *testing.T) {
 		lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("app-%d-00", restored)}}
 		restored++
 		began := time.Now()
-		if err := r.admin.Delete(t.Context(), lost); err != nil {
+		if err := r.Admin.Delete(t.Context(), lost); err != nil {
 			t.Fatal(err)
 		}
-		r.eventually(t, t.Context(), "the deleted object is back", func(ctx context.Context) (bool, string) {
-			err := r.admin.Get(ctx, client.ObjectKeyFromObject(lost), &corev1.ConfigMap{})
+		r.Eventually(t, t.Context(), "the deleted object is back", func(ctx context.Context) (bool, string) {
+			err := r.Admin.Get(ctx, client.ObjectKeyFromObject(lost), &corev1.ConfigMap{})
 			return err == nil, fmt.Sprint(err)
 		})
 		t.Logf("a deleted object is back after %s", time.Since(began).Round(10*time.Millisecond))
@@ -66,7 +66,7 @@ func TestRollingUpdateOfTwoReplicas(t *testing.T) {
 		restore()
 	}
 	for _, key := range keys {
-		r.ready(t, key)
+		r.Ready(t, key)
 	}
 	r.calm(t, namespace)
 	var written []string
@@ -79,7 +79,7 @@ func TestRollingUpdateOfTwoReplicas(t *testing.T) {
 		t.Errorf("%d writes of objects, want one for each of the %d that were deleted:\n%s", len(written), restored, strings.Join(written, "\n"))
 	}
 	for _, key := range keys {
-		r.remove(t, key)
+		r.Remove(t, key)
 	}
 	for _, replica := range last {
 		replica.leave()

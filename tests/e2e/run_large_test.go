@@ -115,9 +115,9 @@ func TestRunOfALargeFolder(t *testing.T) {
 	if os.Getenv("SATCHEL_FULL") != "" {
 		size = 100 << 20
 	}
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	dir := largeFolder(t, size)
-	c := newCutter(t, r.uploads)
+	c := newCutter(t, r.Uploads)
 	for _, percent := range []int64{10, 50, 99} {
 		c.most.Store(int64(size) * percent / 100)
 		r.satchel(t, namespace, "run", "large", dir, "--upload-address", c.Addr().String()).says(t, 2, "Restarting the upload", "the connection to the source controller broke")
@@ -127,11 +127,9 @@ func TestRunOfALargeFolder(t *testing.T) {
 		t.Errorf("%d connections were cut, want three for each run", c.cuts.Load())
 	}
 
-	r.mu.Lock()
-	pid := r.processes[sourceController].Process.Pid
-	r.mu.Unlock()
+	pid := r.Pids()[sourceController]
 	before := peak(pid)
-	command := exec.CommandContext(t.Context(), r.file("satchel"), append([]string{"--kubeconfig", r.cp.KubeconfigPath(), "-n", namespace}, r.runs("large", dir)...)...)
+	command := exec.CommandContext(t.Context(), r.File("satchel"), append([]string{"--kubeconfig", r.CP.KubeconfigPath(), "-n", namespace}, r.runs("large", dir)...)...)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
 	began := time.Now()
@@ -163,7 +161,7 @@ func (r *rig) nothingHalfDone(t *testing.T, namespace string) {
 	for {
 		var left []string
 		for _, pattern := range patterns {
-			found, err := filepath.Glob(r.file(pattern))
+			found, err := filepath.Glob(r.File(pattern))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,7 +43,7 @@ func configMapText(name, value string) string {
 
 // runs is a command line of run that reaches the upload server directly.
 func (r *rig) runs(name, what string, more ...string) []string {
-	return append([]string{"run", name, what, "--upload-address", r.uploads}, more...)
+	return append([]string{"run", name, what, "--upload-address", r.Uploads}, more...)
 }
 
 // versions are the resourceVersions of what a run made.
@@ -52,10 +52,10 @@ func (r *rig) versions(t *testing.T, namespace, name string) [2]string {
 	var s v1alpha1.BundleSource
 	var d v1alpha1.BundleDeployment
 	key := client.ObjectKey{Namespace: namespace, Name: name}
-	if err := r.admin.Get(t.Context(), key, &s); err != nil {
+	if err := r.Admin.Get(t.Context(), key, &s); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.admin.Get(t.Context(), key, &d); err != nil {
+	if err := r.Admin.Get(t.Context(), key, &d); err != nil {
 		t.Fatal(err)
 	}
 	return [2]string{s.ResourceVersion, d.ResourceVersion}
@@ -64,7 +64,7 @@ func (r *rig) versions(t *testing.T, namespace, name string) [2]string {
 // TestRunFolder runs a folder, runs it again, changes it, breaks it, fixes it, and cleans up.
 func TestRunFolder(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	dir := folder(t, map[string]string{"manifests/a.yaml": configMapText("first", "one"), "notes.txt": "x", ".satchelignore": "*.txt\n"})
 	r.satchel(t, namespace, r.runs("app", dir)...).says(t, 0, "1 file, ", "BundleSource "+namespace+"/app: created\n", "Uploaded ", "BundleDeployment app: Ready")
 	if !r.holds(t, namespace, "first") {
@@ -100,7 +100,7 @@ func TestRunFolder(t *testing.T) {
 		t.Error("the ConfigMap stayed")
 	}
 	r.satchel(t, namespace, "delete", "app", "--yes").says(t, 2, `there is no BundleDeployment "app"`)
-	if left, _ := filepath.Glob(filepath.Join(r.dir, "data/artifacts/bundlesource", namespace, "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(r.Dir, "data/artifacts/bundlesource", namespace, "*")); len(left) > 0 {
 		t.Errorf("stored is still %v", left)
 	}
 }
@@ -108,7 +108,7 @@ func TestRunFolder(t *testing.T) {
 // TestRunWithAccountOfItsOwn creates a ServiceAccount with the least permissions, and removes it with the rest.
 func TestRunWithAccountOfItsOwn(t *testing.T) {
 	r := newRig(t)
-	namespace := controlplane.NewNamespace(t, r.cp)
+	namespace := controlplane.NewNamespace(t, r.CP)
 	dir := folder(t, map[string]string{"a.yaml": configMapText("own", "one")})
 	r.satchel(t, namespace, r.runs("app", dir)...).says(t, 2, "there is no ServiceAccount "+namespace+"/installer", "--create-service-account")
 	r.satchel(t, namespace, "delete", "app", "--yes").says(t, 0, "BundleSource app: gone\n")
@@ -117,7 +117,7 @@ func TestRunWithAccountOfItsOwn(t *testing.T) {
 	r.satchel(t, namespace, r.runs("app", dir, "--create-service-account", "--cleanup")...).says(t, 0,
 		"ServiceAccount "+namespace+"/installer: created\n", "BundleDeployment app: Ready", "BundleDeployment app: gone\n", "ServiceAccount "+namespace+"/installer: gone\n")
 	for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}} {
-		if err := r.admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		if err := r.Admin.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 			t.Fatal(err)
 		}
 		if roles, ok := list.(*rbacv1.RoleList); ok && len(roles.Items) > 0 {
@@ -129,10 +129,10 @@ func TestRunWithAccountOfItsOwn(t *testing.T) {
 // TestRunImage takes an image from its registry, and says the registry's own words when that has none.
 func TestRunImage(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
-	image := r.push(t, "runs:v1", configMaps("ran", 1))
+	namespace := r.Namespace(t)
+	image := r.Push(t, "runs:v1", configMaps("ran", 1))
 	r.satchel(t, namespace, "run", "image", image, "--insecure").says(t, 0, "BundleDeployment image: Ready")
-	r.satchel(t, namespace, "run", "missing", r.registry.Host()+"/runs:none", "--insecure", "--timeout", "60s").says(t, 1, "BundleSource missing: ", "runs:none", "What to do: ")
+	r.satchel(t, namespace, "run", "missing", r.Registry.Host()+"/runs:none", "--insecure", "--timeout", "60s").says(t, 1, "BundleSource missing: ", "runs:none", "What to do: ")
 	r.satchel(t, namespace, "delete", "missing", "--yes").says(t, 0, "gone")
 	r.satchel(t, namespace, "delete", "image", "--yes").says(t, 0, "BundleDeployment image: gone\n")
 }
@@ -140,8 +140,8 @@ func TestRunImage(t *testing.T) {
 // TestRunManifest runs a committed manifest: with a folder in place of its source, and then with the source.
 func TestRunManifest(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
-	image := r.push(t, "runs:manifest", configMaps("released", 1))
+	namespace := r.Namespace(t)
+	image := r.Push(t, "runs:manifest", configMaps("released", 1))
 	manifest := filepath.Join(t.TempDir(), "web.yaml")
 	text := "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: web}\nspec:\n  serviceAccountName: installer\n" +
 		"  namePrefix: eu-\n  source: {sources: [{image: {ref: \"" + image + "\", insecure: true}}]}\n"
@@ -149,7 +149,7 @@ func TestRunManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := folder(t, map[string]string{"a.yaml": configMapText("edited", "one")})
-	r.satchel(t, namespace, "run", "-f", manifest, dir, "--upload-address", r.uploads).says(t, 0, "BundleSource "+namespace+"/web: created\n", "BundleDeployment web: Ready")
+	r.satchel(t, namespace, "run", "-f", manifest, dir, "--upload-address", r.Uploads).says(t, 0, "BundleSource "+namespace+"/web: created\n", "BundleDeployment web: Ready")
 	r.satchel(t, namespace, "tree", "web").says(t, 0, "eu-edited")
 	r.satchel(t, namespace, "run", "-f", manifest).says(t, 0, "BundleSource "+namespace+"/web: changed\n", "BundleDeployment web: Ready")
 	r.satchel(t, namespace, "tree", "web").says(t, 0, "eu-released")
@@ -160,25 +160,25 @@ func TestRunManifest(t *testing.T) {
 // TestRunLeavesOthersAlone: objects that run did not make are neither changed nor deleted.
 func TestRunLeavesOthersAlone(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
-	key := r.deploy(t, namespace, "theirs", r.push(t, "theirs:v1", configMaps("theirs", 1)), nil)
-	r.ready(t, key)
+	namespace := r.Namespace(t)
+	key := r.Deploy(t, namespace, "theirs", r.Push(t, "theirs:v1", configMaps("theirs", 1)), nil)
+	r.Ready(t, key)
 	dir := folder(t, map[string]string{"a.yaml": configMapText("mine", "one")})
 	r.satchel(t, namespace, r.runs("theirs", dir)...).says(t, 2, "that run did not create")
 	r.satchel(t, namespace, r.runs("theirs", dir, "--cleanup")...).says(t, 2, "that run did not create")
-	r.ready(t, key)
+	r.Ready(t, key)
 }
 
 // TestRunOfATenant: a user who may edit a namespace runs with an existing ServiceAccount; one who may only view is refused.
 func TestRunOfATenant(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	dir := folder(t, map[string]string{"a.yaml": configMapText("tenants", "one")})
 	for name, role := range map[string]string{"editor": "admin", "viewer": "view"} {
 		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: namespace + "-" + name}}}
-		if err := r.admin.Create(t.Context(), binding); err != nil {
+		if err := r.Admin.Create(t.Context(), binding); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,17 +198,17 @@ func TestRunOfATenant(t *testing.T) {
 // TestRunThroughThePod reaches the upload server as users do: by a port forward to the Pod of the source controller.
 func TestRunThroughThePod(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: installation.Namespace, Name: "bundle-source-controller-0", Labels: map[string]string{
 		"app.kubernetes.io/name": "bundle-source-controller", "app.kubernetes.io/part-of": "satchel"}}}
 	pod.Spec.Containers = []corev1.Container{{Name: "manager", Image: "x"}}
-	if err := r.admin.Create(t.Context(), pod); err != nil {
+	if err := r.Admin.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = r.admin.Delete(t.Context(), pod) })
+	t.Cleanup(func() { _ = r.Admin.Delete(t.Context(), pod) })
 	dir := folder(t, map[string]string{"a.yaml": configMapText("forwarded", "one")})
-	r.eventually(t, t.Context(), "the Pod runs", func(ctx context.Context) (bool, string) {
-		err := r.admin.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+	r.Eventually(t, t.Context(), "the Pod runs", func(ctx context.Context) (bool, string) {
+		err := r.Admin.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		return err == nil && pod.Status.Phase == corev1.PodRunning, string(pod.Status.Phase)
 	})
 	r.satchel(t, namespace, "run", "app", dir).says(t, 0, "Uploaded ", "BundleDeployment app: Ready")

@@ -21,20 +21,20 @@ func TestSampleHello(t *testing.T) {
 	permissions, bundle := sample(t, "permissions"), sample(t, "hello")
 	t.Cleanup(func() { r.removeSample(t, permissions) })
 	for _, o := range append(permissions, bundle...) {
-		if err := r.admin.Create(t.Context(), o); err != nil {
+		if err := r.Admin.Create(t.Context(), o); err != nil {
 			t.Fatalf("%s %s: %v", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
 		}
 	}
 	key := client.ObjectKey{Namespace: "samples", Name: "hello"}
-	r.ready(t, key)
+	r.Ready(t, key)
 	r.removeSample(t, bundle)
 	r.satchel(t, "samples", "wait", "hello", "--for", "deleted", "--timeout", "60s").says(t, 0)
 	for _, left := range []client.Object{&corev1.ConfigMap{}, &corev1.Service{}} {
-		if err := r.admin.Get(t.Context(), key, left); !apierrors.IsNotFound(err) {
+		if err := r.Admin.Get(t.Context(), key, left); !apierrors.IsNotFound(err) {
 			t.Errorf("%T hello is left: %v", left, err)
 		}
 	}
-	if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: "samples", Name: "hello-installer"}, &corev1.ServiceAccount{}); err != nil {
+	if err := r.Admin.Get(t.Context(), client.ObjectKey{Namespace: "samples", Name: "hello-installer"}, &corev1.ServiceAccount{}); err != nil {
 		t.Errorf("the ServiceAccount is gone with the folder of the bundle: %v", err)
 	}
 }
@@ -60,7 +60,7 @@ func sample(t *testing.T, folder string) []client.Object {
 func (r *rig) removeSample(t *testing.T, objects []client.Object) {
 	t.Helper()
 	for _, o := range objects {
-		if err := r.admin.Delete(context.WithoutCancel(t.Context()), o); client.IgnoreNotFound(err) != nil {
+		if err := r.Admin.Delete(context.WithoutCancel(t.Context()), o); client.IgnoreNotFound(err) != nil {
 			t.Errorf("%s: %v", o.GetName(), err)
 		}
 	}

@@ -33,24 +33,24 @@ func TestShards(t *testing.T) {
 	one := r.deployments(t, "deployment-1", servers, "--watch-label-selector="+key+"=shard1", "--enable-leader-election")
 	r.deployments(t, "deployment-rest", servers, "--watch-label-selector=!"+key, "--enable-leader-election")
 
-	namespace := r.namespace(t)
-	image := r.push(t, "shards:v1", configMaps("sharded", 2))
-	labelled := r.deploy(t, namespace, "labelled", image, func(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{key: "shard1"} })
-	plain := r.deploy(t, namespace, "plain", r.push(t, "shards-plain:v1", configMaps("plain", 2)), nil)
-	r.ready(t, labelled)
-	r.ready(t, plain)
+	namespace := r.Namespace(t)
+	image := r.Push(t, "shards:v1", configMaps("sharded", 2))
+	labelled := r.Deploy(t, namespace, "labelled", image, func(d *v1alpha1.BundleDeployment) { d.Labels = map[string]string{key: "shard1"} })
+	plain := r.Deploy(t, namespace, "plain", r.Push(t, "shards-plain:v1", configMaps("plain", 2)), nil)
+	r.Ready(t, labelled)
+	r.Ready(t, plain)
 	r.servedBy(t, labelled, first)
 	r.servedBy(t, plain, rest)
 	r.leases(t, 2)
 
 	// The shard is gone: its objects wait, and are reconciled by another one without its label.
 	one.kill()
-	before := r.ready(t, labelled)
+	before := r.Ready(t, labelled)
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+key+`":null}},"spec":{"interval":"7m0s"}}`))
-	if err := r.admin.Patch(t.Context(), before, patch); err != nil {
+	if err := r.Admin.Patch(t.Context(), before, patch); err != nil {
 		t.Fatal(err)
 	}
-	r.until(t, labelled, "the other shard has taken it over", func(d *v1alpha1.BundleDeployment) bool {
+	r.Until(t, labelled, "the other shard has taken it over", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsTrue(d, meta.ReadyCondition)
 	})
 	r.servedBy(t, labelled, rest)
@@ -67,7 +67,7 @@ func (r *rig) grantShards(t *testing.T) {
 		if !strings.HasSuffix(object.GetName(), "-shards") {
 			continue
 		}
-		if err := r.admin.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+		if err := r.Admin.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func (r *rig) grantShards(t *testing.T) {
 func (r *rig) servedBy(t *testing.T, key client.ObjectKey, server string) {
 	t.Helper()
 	url := ""
-	r.eventually(t, t.Context(), "the source of "+key.Name+" is served by its shard", r.reading(key, func(s *v1alpha1.BundleSource) (bool, string) {
+	r.Eventually(t, t.Context(), "the source of "+key.Name+" is served by its shard", r.reading(key, func(s *v1alpha1.BundleSource) (bool, string) {
 		if s.Status.Artifact != nil {
 			url = s.Status.Artifact.URL
 		}
@@ -90,7 +90,7 @@ func (r *rig) servedBy(t *testing.T, key client.ObjectKey, server string) {
 func (r *rig) leases(t *testing.T, want int) {
 	t.Helper()
 	var list coordinationv1.LeaseList
-	if err := r.admin.List(t.Context(), &list, client.InNamespace(installation.Namespace)); err != nil {
+	if err := r.Admin.List(t.Context(), &list, client.InNamespace(installation.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	held := map[string]string{}

@@ -69,10 +69,10 @@ func TestF1KilledSourceReconcile(t *testing.T) {
 }
 
 func (r *rig) crashSource(t *testing.T, point sourceCrash) {
-	namespace := controlplane.NewNamespace(t, r.cp)
+	namespace := controlplane.NewNamespace(t, r.CP)
 	killed := make(chan struct{})
 	die := sync.OnceFunc(func() {
-		r.kill(sourceController)
+		r.Kill(sourceController)
 		close(killed)
 	})
 	var writes, downloads atomic.Int32
@@ -121,17 +121,17 @@ func (r *rig) crashSource(t *testing.T, point sourceCrash) {
 	t.Cleanup(upstream.Close)
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "crash"}}
 	source.Spec.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: upstream.URL + "/b.tar"}}}
-	if err := r.admin.Create(t.Context(), source); err != nil {
+	if err := r.Admin.Create(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-killed:
 	case <-time.After(patience):
-		t.Fatalf("the controller was not killed after %d writes; its log ends in:\n%s", writes.Load(), r.log(sourceController))
+		t.Fatalf("the controller was not killed after %d writes; its log ends in:\n%s", writes.Load(), r.Log(sourceController))
 	}
 	r.proxy.onRequest(nil)
 	r.proxy.onAnswer(nil)
-	if err := r.run(sourceController); err != nil {
+	if err := r.Start(sourceController); err != nil {
 		t.Fatal(err)
 	}
 	r.soundSource(t, client.ObjectKeyFromObject(source))
@@ -145,9 +145,9 @@ func (r *rig) crashSource(t *testing.T, point sourceCrash) {
 // nothing unfinished lies in storage (I6).
 func (r *rig) soundSource(t *testing.T, key client.ObjectKey) {
 	t.Helper()
-	r.eventually(t, t.Context(), "the source is ready and sound", func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "the source is ready and sound", func(ctx context.Context) (bool, string) {
 		var s v1alpha1.BundleSource
-		if err := r.admin.Get(ctx, key, &s); err != nil {
+		if err := r.Admin.Get(ctx, key, &s); err != nil {
 			return false, err.Error()
 		}
 		if s.Status.Artifact == nil || !conditions.IsTrue(&s, meta.ReadyCondition) || s.Status.ObservedGeneration != s.Generation {
@@ -162,9 +162,9 @@ func (r *rig) soundSource(t *testing.T, key client.ObjectKey) {
 func (r *rig) sourceUntil(t *testing.T, key client.ObjectKey, what string, holds func(*v1alpha1.BundleSource) bool) *v1alpha1.BundleSource {
 	t.Helper()
 	var s v1alpha1.BundleSource
-	r.eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
 		s = v1alpha1.BundleSource{}
-		if err := r.admin.Get(ctx, key, &s); err != nil {
+		if err := r.Admin.Get(ctx, key, &s); err != nil {
 			return false, err.Error()
 		}
 		return s.Status.ObservedGeneration == s.Generation && holds(&s), fmt.Sprint(s.Status.Artifact, s.Status.Conditions)
@@ -195,7 +195,7 @@ func sound(ctx context.Context, a *meta.Artifact) error {
 // unfinished says what is left in storage that is not finished.
 func (r *rig) unfinished() error {
 	var found []error
-	err := filepath.WalkDir(r.file("data"), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(r.File("data"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && (strings.HasPrefix(entry.Name(), ".tmp-") || strings.HasPrefix(entry.Name(), "fetch-")) {
 			found = append(found, errors.New(path+" is left"))
 		}

@@ -137,7 +137,7 @@ func TestF1KilledWhileStoring(t *testing.T) {
 }
 
 func (r *rig) crashStoring(t *testing.T, point string, seed int) {
-	namespace := controlplane.NewNamespace(t, r.cp)
+	namespace := controlplane.NewNamespace(t, r.CP)
 	var downloads atomic.Int32
 	body := noiseArchive(byte(seed))
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -147,22 +147,22 @@ func (r *rig) crashStoring(t *testing.T, point string, seed int) {
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(upstream.Close)
-	r.kill(sourceController)
+	r.Kill(sourceController)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(killVariable, fmt.Sprint(namespace, " ", seed, " ", point))
-	doomed, err := r.launch(sourceController, self, r.arguments[sourceController])
+	doomed, err := r.Launch(sourceController, self, r.Arguments[sourceController])
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := r.archive(t, namespace, "crash", upstream.URL+"/b.tar", time.Hour)
 	if err := dead(doomed); err != nil {
-		t.Fatalf("%v; its log ends in:\n%s", err, r.log(sourceController))
+		t.Fatalf("%v; its log ends in:\n%s", err, r.Log(sourceController))
 	}
 	r.proxy.deaths.Add(1)
-	if err := r.run(sourceController); err != nil {
+	if err := r.Start(sourceController); err != nil {
 		t.Fatal(err)
 	}
 	r.soundSource(t, key)

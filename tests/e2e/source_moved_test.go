@@ -23,7 +23,7 @@ import (
 // deployment keeps what it runs, and goes on to keep it from drifting.
 func TestF17RunningStateIsKept(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	git, err := upstream.NewGit()
 	if err != nil {
 		t.Fatal(err)
@@ -31,11 +31,11 @@ func TestF17RunningStateIsKept(t *testing.T) {
 	t.Cleanup(func() { _ = git.Close() })
 	base := commit(t, git, 1)
 	commit(t, git, 5)
-	key := r.deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
+	key := r.Deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Interval = v1alpha1.Duration{Duration: time.Second}
 		d.Spec.Source.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: git.URL(), Ref: &v1alpha1.GitRef{Branch: "main"}}}}
 	})
-	r.ready(t, key)
+	r.Ready(t, key)
 	if got := r.named(t, namespace, "kept"); len(got) != 5 {
 		t.Fatalf("installed are %v", got)
 	}
@@ -47,10 +47,10 @@ func TestF17RunningStateIsKept(t *testing.T) {
 		return s.Status.Resolved[0].Digest == "sha1:"+rewritten && conditions.IsTrue(s, meta.ReadyCondition)
 	})
 	applied := moved.Status.Artifact.Revision
-	r.until(t, key, "what was pushed is applied", func(d *v1alpha1.BundleDeployment) bool {
+	r.Until(t, key, "what was pushed is applied", func(d *v1alpha1.BundleDeployment) bool {
 		return d.Status.LastAppliedRevision == applied && conditions.IsTrue(d, meta.ReadyCondition)
 	})
-	r.eventually(t, t.Context(), "four objects", func(context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "four objects", func(context.Context) (bool, string) {
 		got := r.named(t, namespace, "kept")
 		return len(got) == 4, fmt.Sprint(got)
 	})
@@ -64,16 +64,16 @@ func TestF17RunningStateIsKept(t *testing.T) {
 		t.Errorf("what was published is gone: %v", gone.Status)
 	}
 	drifted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kept-02"}}
-	if err := r.admin.Delete(t.Context(), drifted); err != nil {
+	if err := r.Admin.Delete(t.Context(), drifted); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	r.eventually(t, t.Context(), "the deleted object is back", func(context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "the deleted object is back", func(context.Context) (bool, string) {
 		got := r.named(t, namespace, "kept")
 		return len(got) == 4, fmt.Sprint(got)
 	})
 	t.Logf("restored %s after it was deleted, without the branch", time.Since(began).Round(time.Millisecond))
-	r.until(t, key, "the same revision is applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision == applied })
+	r.Until(t, key, "the same revision is applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision == applied })
 }
 
 // commit makes so many objects the content of the main branch.

@@ -70,7 +70,7 @@ func TestS3UnchangedSources(t *testing.T) {
 	upstream := newAsked(t, tinyArchive())
 	var namespaces []string
 	for range 10 {
-		namespaces = append(namespaces, controlplane.NewNamespace(t, r.cp))
+		namespaces = append(namespaces, controlplane.NewNamespace(t, r.CP))
 	}
 	for i := range sources {
 		r.archive(t, namespaces[i%10], fmt.Sprintf("s-%d", i), fmt.Sprintf("%s/%d.tar", upstream.URL, i), interval)
@@ -115,7 +115,7 @@ func (r *rig) archive(t *testing.T, namespace, name, url string, interval time.D
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	source.Spec.Interval = v1alpha1.Duration{Duration: interval}
 	source.Spec.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: url}}}
-	if err := r.admin.Create(t.Context(), source); err != nil {
+	if err := r.Admin.Create(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
 	return client.ObjectKeyFromObject(source)
@@ -127,7 +127,7 @@ func (r *rig) allReady(t *testing.T, namespace string) {
 	deadline := time.Now().Add(10 * patience)
 	for waiting := 1; waiting > 0; {
 		var list v1alpha1.BundleSourceList
-		if err := r.admin.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
+		if err := r.Admin.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
 			t.Fatal(err)
 		}
 		waiting = 0
@@ -137,7 +137,7 @@ func (r *rig) allReady(t *testing.T, namespace string) {
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d sources of %s do not become ready; the log of the controller ends in:\n%s", waiting, namespace, r.log(sourceController))
+			t.Fatalf("%d sources of %s do not become ready; the log of the controller ends in:\n%s", waiting, namespace, r.Log(sourceController))
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -171,9 +171,7 @@ func (r *rig) resident(t *testing.T, name string) int64 {
 
 func (r *rig) proc(t *testing.T, name, file string) string {
 	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", r.processes[name].Process.Pid, file))
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", r.Pids()[name], file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,13 +195,13 @@ func TestT16NoisyNeighbour(t *testing.T) {
 		}
 	}))
 	t.Cleanup(func() { close(end); silent.Close() })
-	victim, hostile := controlplane.NewNamespace(t, r.cp), controlplane.NewNamespace(t, r.cp)
+	victim, hostile := controlplane.NewNamespace(t, r.CP), controlplane.NewNamespace(t, r.CP)
 	quiet := r.latencies(t, victim, "quiet", upstream.URL, samples)
 	for i := range slow {
 		source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: hostile, Name: fmt.Sprintf("slow-%d", i)}}
 		source.Spec.Timeout = v1alpha1.Duration{Duration: timeout}
 		source.Spec.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: silent.URL + "/b.tar"}}}
-		if err := r.admin.Create(t.Context(), source); err != nil {
+		if err := r.Admin.Create(t.Context(), source); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -248,7 +246,7 @@ func (r *rig) spam(t *testing.T, namespace string, sources int) (stop func() int
 			}
 			source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("slow-%d", count%sources)}}
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, meta.ReconcileRequestAnnotation, count)
-			_ = r.admin.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", patch))
+			_ = r.Admin.Patch(t.Context(), source, client.RawPatch("application/merge-patch+json", patch))
 		}
 	}()
 	return func() int { close(end); return <-done }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/tests/controlplane"
+	"github.com/satchel-dev/satchel/tests/e2erig"
 	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
@@ -30,7 +31,7 @@ import (
 // and fetched again.
 func TestF9DamagedWhileStopped(t *testing.T) {
 	r := newRig(t)
-	namespace := controlplane.NewNamespace(t, r.cp)
+	namespace := controlplane.NewNamespace(t, r.CP)
 	server := newAsked(t, noiseArchive(9))
 	damages := map[string]func(file string) error{
 		"truncated": func(file string) error { return os.Truncate(file, 100) },
@@ -48,23 +49,23 @@ func TestF9DamagedWhileStopped(t *testing.T) {
 		r.archive(t, namespace, name, server.URL+"/"+name+".tar", time.Hour)
 	}
 	r.allReady(t, namespace)
-	r.kill(sourceController)
+	r.Kill(sourceController)
 	before := server.downloads()
 	for name, damage := range damages {
 		var s v1alpha1.BundleSource
-		if err := r.admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &s); err != nil {
+		if err := r.Admin.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &s); err != nil {
 			t.Fatal(err)
 		}
-		if err := damage(filepath.Join(r.file("data"), "artifacts", s.Status.Artifact.Path)); err != nil {
+		if err := damage(filepath.Join(r.File("data"), "artifacts", s.Status.Artifact.Path)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.run(sourceController); err != nil {
+	if err := r.Start(sourceController); err != nil {
 		t.Fatal(err)
 	}
 	for name := range damages {
 		key := client.ObjectKey{Namespace: namespace, Name: name}
-		r.eventually(t, t.Context(), name+" was fetched again", func(context.Context) (bool, string) {
+		r.Eventually(t, t.Context(), name+" was fetched again", func(context.Context) (bool, string) {
 			return server.downloads() >= before+len(damages), fmt.Sprint(server.downloads()-before, " downloads")
 		})
 		r.soundSource(t, key)
@@ -95,9 +96,9 @@ func (a *asked) downloads() int {
 // told waits until an event of a reason was recorded about a source.
 func (r *rig) told(t *testing.T, namespace, name, reason string) {
 	t.Helper()
-	r.eventually(t, t.Context(), "an event about "+name, func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "an event about "+name, func(ctx context.Context) (bool, string) {
 		var list eventsv1.EventList
-		if err := r.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		if err := r.Admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return false, err.Error()
 		}
 		all := ""
@@ -118,7 +119,7 @@ func (r *rig) told(t *testing.T, namespace, name, reason string) {
 // run, and say why there is nothing newer.
 func TestF11StorageEmptiedWhileDown(t *testing.T) {
 	r := newRig(t)
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	content, err := upstream.Tar(configMaps("kept", 3))
 	if err != nil {
 		t.Fatal(err)
@@ -127,19 +128,19 @@ func TestF11StorageEmptiedWhileDown(t *testing.T) {
 		http.ServeContent(w, request, "b.tar", time.Unix(1, 0), bytes.NewReader(content))
 	}))
 	t.Cleanup(server.Close)
-	key := r.deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
+	key := r.Deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Interval = v1alpha1.Duration{Duration: time.Second}
 		d.Spec.Source.Interval = v1alpha1.Duration{Duration: time.Hour}
 		d.Spec.Source.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: server.URL + "/b.tar"}}}
 	})
-	installed := r.ready(t, key)
-	r.kill(sourceController)
-	if err := os.RemoveAll(r.file("data")); err != nil {
+	installed := r.Ready(t, key)
+	r.Kill(sourceController)
+	if err := os.RemoveAll(r.File("data")); err != nil {
 		t.Fatal(err)
 	}
 	server.Close()
 	began := time.Now()
-	if err := r.run(sourceController); err != nil {
+	if err := r.Start(sourceController); err != nil {
 		t.Fatal(err)
 	}
 	lost := r.sourceUntil(t, key, "the lost artifact is not advertised", func(s *v1alpha1.BundleSource) bool { return s.Status.Artifact == nil })
@@ -147,13 +148,13 @@ func TestF11StorageEmptiedWhileDown(t *testing.T) {
 	if conditions.GetReason(lost, v1alpha1.ArtifactInStorageCondition) != v1alpha1.ReasonArtifactLost || conditions.IsTrue(lost, meta.ReadyCondition) {
 		t.Errorf("the conditions are wrong: %v", lost.Status.Conditions)
 	}
-	d := r.until(t, key, "the deployment knows", func(d *v1alpha1.BundleDeployment) bool {
-		return strings.Contains(describe(d), "SourceReady=False")
+	d := r.Until(t, key, "the deployment knows", func(d *v1alpha1.BundleDeployment) bool {
+		return strings.Contains(e2erig.Describe(d), "SourceReady=False")
 	})
 	if kept := r.named(t, namespace, "kept"); len(kept) != 3 || d.Status.LastAppliedRevision != installed.Status.LastAppliedRevision {
-		t.Errorf("of three objects %v are left; the deployment is\n%s", kept, describe(d))
+		t.Errorf("of three objects %v are left; the deployment is\n%s", kept, e2erig.Describe(d))
 	}
-	t.Logf("not advertised %s after the start; the deployment says\n%s", took.Round(time.Millisecond), describe(d))
+	t.Logf("not advertised %s after the start; the deployment says\n%s", took.Round(time.Millisecond), e2erig.Describe(d))
 	if took > 60*time.Second {
 		t.Errorf("that took %s, the target is 10 s", took)
 	}

@@ -31,21 +31,21 @@ func TestF7APIServerRestarts(t *testing.T) {
 		deployments, kills = 50, 20
 	}
 	r := newRig(t)
-	r.cp.RequireControl(t)
-	namespace := r.namespace(t)
-	processes, logs, began := r.pids(), r.logSizes(t), time.Now()
+	r.CP.RequireControl(t)
+	namespace := r.Namespace(t)
+	processes, logs, began := r.Pids(), r.logSizes(t), time.Now()
 	keys := make([]client.ObjectKey, 0, deployments)
 	created := make(chan error, 1)
 	for i := range deployments {
 		keys = append(keys, client.ObjectKey{Namespace: namespace, Name: fmt.Sprintf("app-%02d", i)})
-		r.push(t, fmt.Sprintf("f7-%02d:v1", i), prefixed(i))
+		r.Push(t, fmt.Sprintf("f7-%02d:v1", i), prefixed(i))
 	}
 	go func() { created <- r.createAll(context.WithoutCancel(t.Context()), keys) }()
 	for range kills {
-		if err := r.cp.APIServer().Kill(); err != nil {
+		if err := r.CP.APIServer().Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.cp.APIServer().Start(t.Context()); err != nil {
+		if err := r.CP.APIServer().Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		r.progress(t, namespace)
@@ -54,13 +54,13 @@ func TestF7APIServerRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, key := range keys {
-		r.ready(t, key)
+		r.Ready(t, key)
 		if found := r.named(t, namespace, fmt.Sprintf("f7-%02d-", i)); len(found) != 4 {
 			t.Errorf("%s has %v, want four objects", key.Name, found)
 		}
 	}
 	t.Logf("%d deployments are Ready after %d restarts of the API server, in %.0f s", deployments, kills, time.Since(began).Seconds())
-	for name, pid := range r.pids() {
+	for name, pid := range r.Pids() {
 		if processes[name] != pid {
 			t.Errorf("%s was restarted", name)
 		}
@@ -69,7 +69,7 @@ func TestF7APIServerRestarts(t *testing.T) {
 	r.calm(t, namespace)
 	r.quiet(t, namespace, 6*time.Second)
 	for _, key := range keys {
-		r.remove(t, key)
+		r.Remove(t, key)
 	}
 }
 
@@ -81,37 +81,37 @@ func TestF8EtcdStalls(t *testing.T) {
 		pauses = []time.Duration{5 * time.Second, 20 * time.Second, 40 * time.Second}
 	}
 	r := newRig(t)
-	r.cp.RequireControl(t)
+	r.CP.RequireControl(t)
 	for _, pause := range pauses {
 		t.Run(pause.String(), func(t *testing.T) {
-			namespace := r.namespace(t)
-			image := r.push(t, "f8-"+namespace+":v1", configMaps("stalled", 20))
-			processes := r.pids()
-			key := r.deploy(t, namespace, "app", image, func(d *v1alpha1.BundleDeployment) { d.Spec.Interval.Duration = 2 * time.Second })
-			if err := r.cp.Etcd().Pause(); err != nil {
+			namespace := r.Namespace(t)
+			image := r.Push(t, "f8-"+namespace+":v1", configMaps("stalled", 20))
+			processes := r.Pids()
+			key := r.Deploy(t, namespace, "app", image, func(d *v1alpha1.BundleDeployment) { d.Spec.Interval.Duration = 2 * time.Second })
+			if err := r.CP.Etcd().Pause(); err != nil {
 				t.Fatal(err)
 			}
 			select {
 			case <-time.After(pause):
 			case <-t.Context().Done():
 			}
-			if err := r.cp.Etcd().Resume(); err != nil {
+			if err := r.CP.Etcd().Resume(); err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			r.ready(t, key)
+			r.Ready(t, key)
 			t.Logf("Ready %.1f s after etcd answers again", time.Since(began).Seconds())
 			if found := r.named(t, namespace, "stalled"); len(found) != 20 {
 				t.Errorf("%d objects, want 20", len(found))
 			}
-			for name, pid := range r.pids() {
+			for name, pid := range r.Pids() {
 				if processes[name] != pid {
 					t.Errorf("%s was restarted", name)
 				}
 			}
 			r.calm(t, namespace)
 			r.quiet(t, namespace, 6*time.Second)
-			r.remove(t, key)
+			r.Remove(t, key)
 		})
 	}
 }
@@ -125,14 +125,14 @@ func TestF8EtcdIsSlow(t *testing.T) {
 		took = 5 * time.Minute
 	}
 	r := newRig(t)
-	r.cp.RequireControl(t)
-	r.kill(deploymentController)
+	r.CP.RequireControl(t)
+	r.Kill(deploymentController)
 	t.Cleanup(func() {
-		if err := r.run(deploymentController); err != nil {
+		if err := r.Start(deploymentController); err != nil {
 			t.Error(err)
 		}
 	})
-	namespace := r.namespace(t)
+	namespace := r.Namespace(t)
 	replicas := r.replicas(t, leaseOf(), namespace)
 	places := []string{replicas[0].from, replicas[1].from}
 	leader := r.leader(t, "")
@@ -152,15 +152,15 @@ func TestF8EtcdIsSlow(t *testing.T) {
 	etcdLine.slow(300 * time.Millisecond)
 	defer etcdLine.slow(0)
 	upgrades, began := 0, time.Now()
-	key := r.deploy(t, namespace, "app", r.push(t, "slow:v1", configMaps("slow-0", 20)), func(d *v1alpha1.BundleDeployment) {
+	key := r.Deploy(t, namespace, "app", r.Push(t, "slow:v1", configMaps("slow-0", 20)), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Interval.Duration = 2 * time.Second
 	})
-	healthy := r.ready(t, key).Status.LastHealthyRevision
+	healthy := r.Ready(t, key).Status.LastHealthyRevision
 	for time.Since(began) < took {
 		upgrades++
-		r.push(t, "slow:v1", configMaps(fmt.Sprintf("slow-%d", upgrades), 20))
+		r.Push(t, "slow:v1", configMaps(fmt.Sprintf("slow-%d", upgrades), 20))
 		before := healthy
-		healthy = r.until(t, key, fmt.Sprintf("upgrade %d", upgrades), func(d *v1alpha1.BundleDeployment) bool {
+		healthy = r.Until(t, key, fmt.Sprintf("upgrade %d", upgrades), func(d *v1alpha1.BundleDeployment) bool {
 			return isReady(d) && d.Status.LastHealthyRevision != before
 		}).Status.LastHealthyRevision
 	}
@@ -181,7 +181,7 @@ func TestF8EtcdIsSlow(t *testing.T) {
 		t.Errorf("written from %v in turn, and the lease changed hands %d times", writers, changes)
 	}
 	r.proxy.onRequest(nil)
-	r.remove(t, key)
+	r.Remove(t, key)
 	for _, replica := range replicas {
 		replica.leave()
 	}
@@ -198,9 +198,9 @@ func (r *rig) createAll(ctx context.Context, keys []client.ObjectKey) error {
 		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		d.Spec.ServiceAccountName = "installer"
 		d.Spec.Source = &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{
-			Ref: fmt.Sprintf("%s/f7-%02d:v1", r.registry.Host(), i), Insecure: true,
+			Ref: fmt.Sprintf("%s/f7-%02d:v1", r.Registry.Host(), i), Insecure: true,
 		}}}}
-		for client.IgnoreAlreadyExists(r.admin.Create(ctx, d)) != nil {
+		for client.IgnoreAlreadyExists(r.Admin.Create(ctx, d)) != nil {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -217,7 +217,7 @@ func (r *rig) progress(t *testing.T, namespace string) {
 	t.Helper()
 	count := func(ctx context.Context) (ready, all int) {
 		var list v1alpha1.BundleDeploymentList
-		if err := r.admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		if err := r.Admin.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			return 0, -1
 		}
 		for i := range list.Items {
@@ -228,7 +228,7 @@ func (r *rig) progress(t *testing.T, namespace string) {
 		return ready, len(list.Items)
 	}
 	before := -1
-	r.eventually(t, t.Context(), "the controllers go on", func(ctx context.Context) (bool, string) {
+	r.Eventually(t, t.Context(), "the controllers go on", func(ctx context.Context) (bool, string) {
 		ready, all := count(ctx)
 		if before < 0 && all >= 0 {
 			before = ready
@@ -237,22 +237,11 @@ func (r *rig) progress(t *testing.T, namespace string) {
 	})
 }
 
-// pids are the processes of the controllers.
-func (r *rig) pids() map[string]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	found := map[string]int{}
-	for name, process := range r.processes {
-		found[name] = process.Process.Pid
-	}
-	return found
-}
-
 func (r *rig) logSizes(t *testing.T) map[string]int {
 	t.Helper()
 	sizes := map[string]int{}
 	for _, name := range []string{sourceController, deploymentController} {
-		text, err := os.ReadFile(r.file(name + ".log"))
+		text, err := os.ReadFile(r.File(name + ".log"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +254,7 @@ func (r *rig) logSizes(t *testing.T) map[string]int {
 func (r *rig) checkLogs(t *testing.T, since map[string]int, took time.Duration) {
 	t.Helper()
 	for name, size := range since {
-		text, err := os.ReadFile(r.file(name + ".log"))
+		text, err := os.ReadFile(r.File(name + ".log"))
 		if err != nil {
 			t.Fatal(err)
 		}

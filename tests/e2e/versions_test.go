@@ -23,26 +23,26 @@ func TestF30ControllerUpgrade(t *testing.T) {
 	releaseOnly(t)
 	r := newRig(t)
 	previous := r.buildPrevious(t)
-	r.kill(deploymentController)
+	r.Kill(deploymentController)
 	t.Cleanup(func() {
-		if err := r.run(deploymentController); err != nil {
+		if err := r.Start(deploymentController); err != nil {
 			t.Error(err)
 		}
 	})
-	namespace, cache := r.namespace(t), t.TempDir()
+	namespace, cache := r.Namespace(t), t.TempDir()
 	arguments := []string{"--cache-path=" + cache}
 	old := r.instanceOf(t, previous, deploymentController, "previous", arguments...)
 	const deployments = 50
 	keys := make([]client.ObjectKey, 0, deployments)
 	for i := range deployments {
 		name := fmt.Sprintf("app-%02d", i)
-		keys = append(keys, r.deploy(t, namespace, name, r.push(t, "f30-"+name+":v1", configMaps(name, 4)), nil))
+		keys = append(keys, r.Deploy(t, namespace, name, r.Push(t, "f30-"+name+":v1", configMaps(name, 4)), nil))
 	}
 	for _, key := range keys {
-		r.ready(t, key)
+		r.Ready(t, key)
 	}
 	old.leave()
-	for _, program := range []string{r.file(deploymentController), previous} {
+	for _, program := range []string{r.File(deploymentController), previous} {
 		mark := r.mark(t)
 		next := r.instanceOf(t, program, deploymentController, filepath.Base(filepath.Dir(program)), arguments...)
 		requested := r.request(t, keys)
@@ -57,7 +57,7 @@ func TestF30ControllerUpgrade(t *testing.T) {
 		}
 		if program == previous {
 			for _, key := range keys {
-				r.remove(t, key)
+				r.Remove(t, key)
 			}
 		}
 		next.leave()

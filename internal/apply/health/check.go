@@ -18,9 +18,8 @@ import (
 
 // reader reads as the tenant; *tenant.Client is one.
 type reader interface {
-	Get(ctx context.Context, ref tenant.Ref) (*unstructured.Unstructured, error)
+	ClaimReader
 	List(ctx context.Context, ref tenant.Ref, selector string, limit int) ([]unstructured.Unstructured, error)
-	Events(ctx context.Context, namespace, uid string, limit int) ([]unstructured.Unstructured, error)
 }
 
 const (
@@ -114,7 +113,7 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 		}
 		result.live = live
 	}
-	state, message, healthy, err := c.assess(ctx, result.live)
+	state, message, healthy, err := c.rules.assessWith(ctx, c.client, result.live)
 	result.object.State = state
 	result.object.Message = message
 	result.healthy = healthy
@@ -122,13 +121,13 @@ func (c checking) object(ctx context.Context, object plan.Object) finding {
 	return result
 }
 
-// assess is the rules' assess, and reads what else the state of an object depends on.
-func (c checking) assess(ctx context.Context, live *unstructured.Unstructured) (state State, message string, healthy bool, err error) {
-	state, message, healthy, err = c.rules.assess(ctx, live)
-	if healthy || err != nil || c.rules.byKind[live.GroupVersionKind()] != nil {
+// assessWith is assess, and reads what else the state of an object depends on.
+func (r Rules) assessWith(ctx context.Context, client ClaimReader, live *unstructured.Unstructured) (state State, message string, healthy bool, err error) {
+	state, message, healthy, err = r.assess(ctx, live)
+	if healthy || err != nil || r.byKind[live.GroupVersionKind()] != nil {
 		return state, message, healthy, err
 	}
-	if settled, err := c.settledClaim(ctx, live); err != nil || settled {
+	if settled, err := settledClaim(ctx, client, live); err != nil || settled {
 		return "", "", settled, err
 	}
 	return state, message, false, nil

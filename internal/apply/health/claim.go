@@ -24,6 +24,12 @@ const (
 	selectedNode         = "volume.kubernetes.io/selected-node"
 )
 
+// ClaimReader reads what the state of a PersistentVolumeClaim depends on beside itself: its StorageClass, or its events.
+type ClaimReader interface {
+	Get(ctx context.Context, ref tenant.Ref) (*unstructured.Unstructured, error)
+	Events(ctx context.Context, namespace, uid string, limit int) ([]unstructured.Unstructured, error)
+}
+
 // settledClaim tells whether a PersistentVolumeClaim that is not bound waits for the first Pod that uses it, which is a
 // steady state: nothing happens to it until then.
 //
@@ -33,7 +39,7 @@ const (
 //	its class can be read                                     as its volumeBindingMode says
 //	its class is missing                                      no
 //	else                                                      as the newest event about it says
-func (c checking) settledClaim(ctx context.Context, claim *unstructured.Unstructured) (bool, error) {
+func settledClaim(ctx context.Context, client ClaimReader, claim *unstructured.Unstructured) (bool, error) {
 	phase, _, _ := unstructured.NestedString(claim.Object, "status", "phase")
 	volume, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
 	class, _, _ := unstructured.NestedString(claim.Object, "spec", "storageClassName")
@@ -43,12 +49,12 @@ func (c checking) settledClaim(ctx context.Context, claim *unstructured.Unstruct
 		claim.GetAnnotations()[selectedNode] != "", class == "":
 		return false, nil
 	}
-	found, err := c.client.Get(ctx, tenant.Ref{Resource: storageClasses, Name: class})
+	found, err := client.Get(ctx, tenant.Ref{Resource: storageClasses, Name: class})
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsForbidden(err):
-		return c.awaitsConsumer(ctx, claim), nil
+		return awaitsConsumer(ctx, client, claim), nil
 	case err != nil:
 		return false, err
 	}
@@ -58,8 +64,8 @@ func (c checking) settledClaim(ctx context.Context, claim *unstructured.Unstruct
 
 // awaitsConsumer tells whether the newest event about a claim says that it waits for its first consumer. The
 // controller of volumes repeats the event every few seconds.
-func (c checking) awaitsConsumer(ctx context.Context, claim *unstructured.Unstructured) bool {
-	events, err := c.client.Events(ctx, claim.GetNamespace(), string(claim.GetUID()), podLimit)
+func awaitsConsumer(ctx context.Context, client ClaimReader, claim *unstructured.Unstructured) bool {
+	events, err := client.Events(ctx, claim.GetNamespace(), string(claim.GetUID()), podLimit)
 	if err != nil || len(events) == 0 {
 		return false
 	}

@@ -75,6 +75,9 @@ func TestF49ClaimThatWaitsForItsConsumer(t *testing.T) {
 			if got != tc.want {
 				t.Errorf("got %q (%s), want %q", got, report.Message(), tc.want)
 			}
+			if looked, _, err := (health.Rules{}).Look(t.Context(), c, object); err != nil || looked != tc.want {
+				t.Errorf("what satchel tree shows is %q (%v), want %q", looked, err, tc.want)
+			}
 		})
 	}
 }

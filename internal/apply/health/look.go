@@ -20,8 +20,8 @@ func (r Rules) Needs(kind schema.GroupVersionKind) bool {
 }
 
 // Look returns the health of an object that the caller has read, by the rules; the state is empty
-// when it is healthy. For a Pod the message says why its containers do not run.
-func (r Rules) Look(ctx context.Context, live *unstructured.Unstructured) (State, string, error) {
+// when it is healthy. For a Pod the message says why its containers do not run. Nothing is read but for a claim that is not bound.
+func (r Rules) Look(ctx context.Context, client ClaimReader, live *unstructured.Unstructured) (State, string, error) {
 	kind := live.GroupVersionKind()
 	if live.GetDeletionTimestamp() != nil {
 		return Terminating, "it is being deleted", nil
@@ -29,7 +29,7 @@ func (r Rules) Look(ctx context.Context, live *unstructured.Unstructured) (State
 	if !r.Needs(kind) {
 		return "", "", nil
 	}
-	state, message, ok, err := r.assess(ctx, live)
+	state, message, ok, err := r.assessWith(ctx, client, live)
 	if ok || err != nil {
 		return "", "", err
 	}

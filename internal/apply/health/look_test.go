@@ -31,7 +31,7 @@ func TestLook(t *testing.T) {
 		"a Pod's cause":    {reason: "what its containers say is more than that they are not ready", object: crashing, want: health.Failed, says: "container main keeps crashing with exit code 1"},
 		"a workload":       {reason: "by its status", object: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, generation: 1}, spec: {replicas: 1}, status: {observedGeneration: 1}}`, want: health.InProgress, says: "0"},
 	} {
-		state, message, err := tc.rules.Look(t.Context(), parse(t, tc.object))
+		state, message, err := tc.rules.Look(t.Context(), &cluster{}, parse(t, tc.object))
 		if err != nil || state != tc.want || !strings.Contains(message, tc.says) || tc.want == "" && message != "" {
 			t.Errorf("%s: %s: %q %q %v", name, tc.reason, state, message, err)
 		}

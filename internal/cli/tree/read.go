@@ -265,7 +265,7 @@ func (r *treeReader) see(ctx context.Context, n *Node, found kit.Sighting) {
 	if n.groupKind() == PodKind.GroupKind() {
 		n.Containers = LogContainers(found.Body)
 	}
-	state, message, err := r.rules.Look(ctx, found.Body)
+	state, message, err := r.rules.Look(ctx, claims{r.Explorer}, found.Body)
 	switch {
 	case err != nil:
 		n.Health, n.Reason = string(health.Unknown), err.Error()

@@ -26,6 +26,8 @@ type Leaver struct {
 	Stuck bool
 	// Released tells that its BundleDeployment has the annotation satchel.dev/rollout-released: it does not count for the limit.
 	Released bool
+	// Waits tells that it is not removed yet: see package identity.
+	Waits bool
 }
 
 // RemovalInput is all that a decision about removals depends on.
@@ -69,7 +71,7 @@ func DecideRemoval(in *RemovalInput) (RemovalDecision, error) {
 	if err != nil {
 		return RemovalDecision{}, err
 	}
-	waiting := slices.DeleteFunc(slices.Clone(in.Leavers), func(l Leaver) bool { return l.Removing })
+	waiting := slices.DeleteFunc(slices.Clone(in.Leavers), func(l Leaver) bool { return l.Removing || l.Waits })
 	status := in.hour()
 	if !in.Known {
 		return RemovalDecision{Status: tellRemoval(status, in), Held: status.Held > 0}, nil

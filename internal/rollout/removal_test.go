@@ -52,6 +52,8 @@ func TestDecideRemoval(t *testing.T) {
 		"none":              {reason: "nothing leaves", selected: 40},
 		"within the limit":  {reason: "10% of 40, one at once", leavers: three, selected: 37, remove: "c00"},
 		"one is on its way": {reason: "the wave allows one", leavers: []Leaver{{Name: "c00", Removing: true}, {Name: "c01"}}, selected: 38},
+		"one waits":         {reason: "it may be another name of a selected one", leavers: []Leaver{{Name: "c00", Waits: true}, {Name: "c01"}}, selected: 38, remove: "c01"},
+		"all wait":          {reason: "as above, and they do not count", leavers: []Leaver{{Name: "c00", Waits: true}, {Name: "c01", Waits: true}}, selected: 1},
 		"one is stuck":      {reason: "it keeps no others", leavers: []Leaver{{Name: "c00", Removing: true, Stuck: true}, {Name: "c01"}, {Name: "c02"}}, selected: 37, remove: "c01"},
 		"too many":          {reason: "none is removed", leavers: leavers(5), selected: 35, held: true},
 		"higher limit":      {reason: "raised", leavers: leavers(5), selected: 35, limit: new(intstr.FromInt32(5)), remove: "c00"},

@@ -3,7 +3,6 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/identity"
 )
 
 // decide decides what to do next, and changes the status to it. Nothing is written yet.
@@ -124,7 +124,7 @@ func (s *state) take(course rollout.Course) {
 
 // decideRemoval decides which clusters that are no longer selected are removed.
 func (r *Reconciler) decideRemoval(s *state) error {
-	leavers := s.leavers()
+	leavers := removal.Leavers(s.children, s.clusters, s.leaving, s.object.UID)
 	status := &s.object.Status
 	status.Clusters.Leaving = int32(len(leavers)) //nolint:gosec // at most some thousands
 	decided, err := rollout.DecideRemoval(&rollout.RemovalInput{
@@ -139,22 +139,9 @@ func (r *Reconciler) decideRemoval(s *state) error {
 		return nil // a rollout that is paused removes nothing
 	}
 	s.removal = decided
+	s.decision.Recheck = identity.Recheck(s.leaving, s.now, s.decision.Recheck)
 	status.Removal = decided.Status
 	return nil
-}
-
-// leavers are the clusters with a BundleDeployment that are no longer selected.
-func (s *state) leavers() []rollout.Leaver {
-	var leavers []rollout.Leaver
-	for name, child := range s.children {
-		if _, selected := s.clusters[name]; !selected {
-			leavers = append(leavers, rollout.Leaver{
-				Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Stuck: removal.Stuck(child), Released: removal.Released(child, s.object.UID) != "",
-			})
-		}
-	}
-	slices.SortFunc(leavers, func(a, b rollout.Leaver) int { return cmp.Compare(a.Name, b.Name) })
-	return leavers
 }
 
 // record writes the status before anything is carried out. Where it was changed by another process meanwhile, nothing is.

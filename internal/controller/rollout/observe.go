@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/identity"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -67,7 +68,9 @@ func (r *Reconciler) readChildren(ctx context.Context, s *state) error {
 // facts are all that is known of the clusters.
 func (r *Reconciler) facts(ctx context.Context, s *state, update, current *rendered.Revision) ([]rollout.Fact, error) {
 	facts := make([]rollout.Fact, 0, len(s.clusters))
-	s.duplicates = rollout.Duplicates(s.targets())
+	names := s.memory.names.Names(s.children, s.clusters, s.strategy, s.now)
+	s.duplicates = s.memory.names.Duplicates(names, s.children, s.now)
+	s.leaving = identity.Compare(names, s.now)
 	for _, name := range slices.Sorted(maps.Keys(s.clusters)) {
 		cluster := s.clusters[name]
 		fact := rollout.Fact{Name: name, Wave: s.strategy.WaveOf(cluster.Labels), ClusterUID: string(cluster.UID), ClusterCreated: cluster.Created}
@@ -130,15 +133,4 @@ func (s *state) readHash(fact *rollout.Fact, child *v1alpha1.BundleDeployment) {
 	if wanted, hash, err := from.Render(&cluster, rendered.StartedWith(child)); err == nil && sameSpec(fact.Child.SpecHash, wanted, child) {
 		fact.Child.SpecHash = hash
 	}
-}
-
-// targets are the identities of the remote clusters, by their names, as far as they are known.
-func (s *state) targets() map[string]string {
-	found := map[string]string{}
-	for name, child := range s.children {
-		if _, selected := s.clusters[name]; selected && child.Spec.KubeConfig != nil && child.Status.Inventory != nil {
-			found[name] = child.Status.Inventory.Target
-		}
-	}
-	return found
 }

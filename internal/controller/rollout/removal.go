@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/collect"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/identity"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -26,12 +27,29 @@ func (r *Reconciler) removeLeavers(ctx context.Context, s *state) (pipeline.Outc
 	if err := r.release(ctx, s); err != nil {
 		return pipeline.Stop, err
 	}
+	if err := r.redirect(ctx, s); err != nil {
+		return pipeline.Stop, err
+	}
 	for _, name := range s.removal.Remove {
 		if err := r.removals().Delete(ctx, s.children[name], s.object.Spec.Removal.Policy); err != nil {
 			return pipeline.Stop, err
 		}
 	}
 	return pipeline.Continue, r.abandon(ctx, s)
+}
+
+// redirect has the removals of clusters that have another name now go on through that.
+func (r *Reconciler) redirect(ctx context.Context, s *state) error {
+	for name, leaving := range s.leaving {
+		child := s.children[name]
+		if leaving.Successor == "" || leaving.Waits != "" || child.DeletionTimestamp.IsZero() && !slices.Contains(s.removal.Remove, name) {
+			continue
+		}
+		if err := r.removals().Redirect(ctx, child, s.children[leaving.Successor]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // release notes at the BundleDeployments of approved removals which plan was approved, before any of them is removed: the approval
@@ -70,6 +88,9 @@ func (r *Reconciler) abandon(ctx context.Context, s *state) error {
 		return err
 	}
 	return r.removals().AbandonGone(ctx, s.children, func(child *v1alpha1.BundleDeployment) (bool, error) {
+		if s.leaving[child.Labels[v1alpha1.ClusterLabel]] != (identity.Leaving{}) {
+			return false, nil // another name may lead there
+		}
 		return r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.KubeConfig)
 	})
 }

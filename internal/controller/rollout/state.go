@@ -14,8 +14,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/fleet"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/preflight"
+	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/identity"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -47,9 +49,11 @@ type state struct {
 	approvals approval.Decisions
 	// duplicates are clusters that another name stands for, too.
 	duplicates map[string]bool
-	input      rollout.Input
-	decision   *rollout.Decision
-	removal    rollout.RemovalDecision
+	// leaving is what the removal of clusters that are no longer selected has to heed.
+	leaving  map[string]identity.Leaving
+	input    rollout.Input
+	decision *rollout.Decision
+	removal  rollout.RemovalDecision
 	// again is when to reconcile again without an event; 0 if only the interval matters.
 	again time.Duration
 	// gone tells that the rollout does not exist any more.
@@ -83,6 +87,8 @@ type memory struct {
 	clusters fleet.Known
 	// unreachable is since when clusters could not be reached.
 	unreachable map[string]time.Time
+	// names are those of clusters that have, or had, another one.
+	names removal.Memory
 	// rendered are the hashes of rendered specs.
 	rendered rendered.Cache
 	// inputs are those that all clusters share.

@@ -4,7 +4,6 @@ package rollout
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -74,7 +73,7 @@ func (s *state) report() {
 	s.reportHealth()
 	s.reportRemoval()
 	s.reportApproval()
-	why, message := s.decision.Why, announce.Message(s.object, s.decision, slices.Sorted(maps.Keys(s.duplicates)))
+	why, message := s.decision.Why, announce.Message(s.object, s.decision, s.duplicates, s.leaving)
 	rolledOut := metav1.ConditionFalse
 	if why == v1alpha1.ReasonComplete {
 		rolledOut = metav1.ConditionTrue

@@ -4,6 +4,7 @@ package announce
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/rollout/identity"
 )
 
 // ApprovalMessage says which approval the open wave waits for.
@@ -29,8 +31,9 @@ func ApprovalMessage(rolloutName string, decision *rollout.Decision) string {
 	return fmt.Sprintf("wave %s waits for an approval %s: create a BundleApproval with rollout %s and plan %s", wave.Name, what, rolloutName, wave.Plan)
 }
 
-// Message says what a rollout does or waits for. duplicates are clusters that another name stands for, too.
-func Message(object *v1alpha1.BundleRollout, decision *rollout.Decision, duplicates []string) string {
+// Message says what a rollout does or waits for. duplicates are clusters that another name stands for, too, and leaving those that are no
+// longer selected.
+func Message(object *v1alpha1.BundleRollout, decision *rollout.Decision, duplicates map[string]bool, leaving map[string]identity.Leaving) string {
 	status := &object.Status
 	name := status.UpdateRevision.Name
 	if version := status.UpdateRevision.Revision; version != "" {
@@ -44,7 +47,14 @@ func Message(object *v1alpha1.BundleRollout, decision *rollout.Decision, duplica
 		parts = append(parts, say)
 	}
 	if len(duplicates) > 0 {
-		parts = append(parts, "one cluster has several names, which are held: "+strings.Join(duplicates, ", ")+"; select it once")
+		names := slices.Sorted(maps.Keys(duplicates))
+		parts = append(parts, "held, because the same cluster has another name as well: "+strings.Join(names, ", ")+" (select each cluster once)")
+	}
+	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		if waits := leaving[name].Waits; waits != "" {
+			parts = append(parts, waits)
+			break // the others wait for the like
+		}
 	}
 	if rebuilt := decision.Rebuilt; len(rebuilt) > 0 {
 		parts = append(parts, fmt.Sprintf("%s another one than before, such as %s: %s", plural.Are(len(rebuilt), "cluster"), rebuilt[0].Cluster, rebuilt[0].Remedy))

@@ -16,10 +16,7 @@ import (
 // until the newer plan is approved, also if the reconcile ends before that plan is known, as
 // during its conversion.
 func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*tenant.Client, error) {
-	if approval.AwaitsApproval(err) {
-		return r.approvedClient(ctx, s)
-	}
-	if isAfter(err, stage.StepApprove) {
+	if !approval.AwaitsApproval(err) && isAfter(err, stage.StepApprove) {
 		return s.resolved.Access.Client, nil
 	}
 	if demanded, err := r.Approvals().Demanded(ctx, s.Object); err != nil || !demanded {

@@ -43,6 +43,7 @@ func declaredSteps() []declaredStep {
 		{"protect", ready, false, (*Reconciler).protect},
 		{"account", ready, false, resolves((*resolve.Stage).FindAccount)},
 		{"target", ready, false, resolves((*resolve.Stage).Target)},
+		{"server", ready, true, decides((*decide.Stage).Server)},
 		{"recover", ready, false, resolves((*resolve.Stage).Recover)},
 		{"accept", ready, true, resolves((*resolve.Stage).Accept)},
 		{"catalog", resolved, true, (*Reconciler).resolveCatalog},

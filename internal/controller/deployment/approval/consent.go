@@ -70,8 +70,8 @@ type Consent struct {
 	destroys []inventory.ID
 	// approved allows the plan, and denied forbids it; nil without such a decision.
 	approved, Denied *v1alpha1.BundleApproval
-	// reach is where the kubeconfig leads.
-	reach string
+	// reach is where the kubeconfig leads. server is the approved plan to use another server than before; "" for none.
+	reach, server string
 	// demand is the approval that the spec and the namespace require.
 	demand demand
 	// Asks lists the reasons why the plan needs an approval; empty if it needs none.
@@ -105,6 +105,9 @@ func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input
 		return c, err
 	}
 	if err := a.decisions(ctx, q.Object, q.Now, c); err != nil {
+		return c, err
+	}
+	if c.server, err = a.approvedServer(ctx, q); err != nil {
 		return c, err
 	}
 	if c.approved != nil && c.Denied == nil && made.Held != nil {

@@ -20,7 +20,14 @@ import (
 // other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes of CRDs,
 // objects that are adopted or recreated, and what package escalation does not know to be harmless.
 func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
-	found := slices.Concat(reaches(c.record, &p.Object.Spec), LeadsElsewhere(c.record, &p.Object.Spec, c.reach))
+	spec := p.Object.Spec
+	if c.server != "" { // which was approved with the kubeconfig
+		spec.KubeConfig = c.record.KubeConfig
+	}
+	found := reaches(c.record, &spec)
+	if c.server == "" {
+		found = append(found, LeadsElsewhere(c.record, &spec, c.reach)...)
+	}
 	var recreated, adopted []inventory.ID
 	for action := range p.Plan.Actions() {
 		switch action.Verb {

@@ -34,12 +34,18 @@ func LeadsElsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentS
 	if was == nil || was.KubeConfigReach == reach || kubeConfigText(was.KubeConfig) != kubeConfigText(spec.KubeConfig) {
 		return nil
 	}
-	before, now := strings.Split(was.KubeConfigReach, "."), strings.Split(reach, ".")
-	var parts []string
-	for i, part := range reachParts {
+	return []string{fmt.Sprintf("the kubeconfig of spec.kubeConfig (%s) was replaced: it differs in %s",
+		kubeConfigText(spec.KubeConfig), strings.Join(differs(was.KubeConfigReach, reach, reachParts), ", "))}
+}
+
+// differs lists those of the first parts of reachParts in which two values of Reach differ.
+func differs(was, is string, parts []string) []string {
+	before, now := strings.Split(was, "."), strings.Split(is, ".")
+	var found []string
+	for i, part := range parts {
 		if len(before) != len(reachParts) || len(now) != len(reachParts) || before[i] != now[i] {
-			parts = append(parts, part)
+			found = append(found, part)
 		}
 	}
-	return []string{fmt.Sprintf("the kubeconfig of spec.kubeConfig (%s) was replaced: it differs in %s", kubeConfigText(spec.KubeConfig), strings.Join(parts, ", "))}
+	return found
 }

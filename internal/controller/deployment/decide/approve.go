@@ -26,6 +26,16 @@ func (st *Stage) consider(ctx context.Context, in *Input, observed plan.Input, m
 	return err
 }
 
+// Server stops before anything but the identity of the cluster is asked of a server that waits for an approval.
+func (st *Stage) Server(ctx context.Context, in *Input) (pipeline.Outcome, error) {
+	c, err := st.Approvals.Server(ctx, in.Object, in.Listed.Current().Target(), in.Resolved.Reach(in.Subject), in.Now)
+	if c == nil || err != nil {
+		return pipeline.Continue, err
+	}
+	in.Decided.Consent = c
+	return pipeline.Stop, c.Pending(in.Object, in.Object.Status.LastAppliedRevision)
+}
+
 // Approve stops a plan that waits for an approval.
 func (st *Stage) Approve(_ context.Context, in *Input) (pipeline.Outcome, error) {
 	if !in.Resolved.Due || in.Keeping {

@@ -24,7 +24,7 @@ import (
 //	a prune is held                          PruneHeld
 //	else                                     nothing
 func setApproval(in *Input, err error) {
-	if !in.Decided.Accepted {
+	if !in.Decided.Accepted && !approval.AwaitsApproval(err) {
 		return
 	}
 	pending := func(reason, message string) {

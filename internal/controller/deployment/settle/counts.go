@@ -5,6 +5,7 @@ package settle
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -15,6 +16,9 @@ import (
 // setPlan writes the summary of the plan to the status.
 func setPlan(in *Input) {
 	if in.Decided.Plan == nil {
+		if c := in.Decided.Consent; c != nil { // a server that waits for an approval: nothing was planned there
+			in.Object.Status.Plan = &v1alpha1.PlanStatus{Revision: in.Object.Status.LastAppliedRevision, Digest: c.Digest, Summary: strings.Join(c.Asks, "; ")}
+		}
 		return
 	}
 	if was := in.Object.Status.Plan; in.Decided.Plan.Quiet() && was != nil && was.Revision == in.Resolved.Revision() {

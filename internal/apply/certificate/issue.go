@@ -33,7 +33,9 @@ const (
 )
 
 const (
-	backdated = time.Hour // clocks differ
+	// backdated is by how much certificates begin before they are made, because clocks differ. A renewed one does not begin where the former one
+	// did: renewal, the longest life and the age of a successor count from the beginning, so each life would be longer and renewed sooner.
+	backdated = time.Hour
 
 	longestCommonName = 64 // limit of X.509
 

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // RecordName is the ConfigMap in the controllers' namespace that says what an installation consists of.
@@ -88,7 +90,7 @@ func (r Record) ConfigMap() (*unstructured.Unstructured, error) {
 			"annotations": map[string]any{"satchel.dev/description": "What satchel install installed; satchel uninstall reads it."},
 		},
 		"data": map[string]any{
-			"version": r.Version, "options": string(options), "objects": objects.String(), "ownNamespace": fmt.Sprint(r.OwnNamespace),
+			"format": format.Installation.Name(), "version": r.Version, "options": string(options), "objects": objects.String(), "ownNamespace": fmt.Sprint(r.OwnNamespace),
 		},
 	}}, nil
 }
@@ -101,6 +103,9 @@ func ReadRecord(kept *unstructured.Unstructured) (Record, error) {
 	data, _, err := unstructured.NestedStringMap(kept.Object, "data")
 	if err != nil {
 		return Record{}, fail(err)
+	}
+	if err := format.Installation.CheckName(data["format"]); err != nil {
+		return Record{}, fail(fmt.Errorf("%w; satchel %s wrote it: use that version, or a neighboring one", err, data["version"]))
 	}
 	r := Record{Version: data["version"], OwnNamespace: data["ownNamespace"] == "true"}
 	if err := json.Unmarshal([]byte(data["options"]), &r.Options); err != nil {

@@ -164,14 +164,14 @@ var importRules = []importRule{{
 		"net", "net/http/...", "os/...", "syscall", "math/rand/...", "crypto/rand", "path/filepath",
 		"./internal/...", "./tests/...",
 	}, kubernetesClients...),
-	but: append([]string{"./internal/convert/...", "./internal/pattern/...", "./internal/plural/...", "./internal/endpoint/...", "./internal/imagepolicy/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog/...", "./internal/resolver", "./internal/rollout/...", "./internal/spec/effective"),
+	but: append([]string{"./internal/convert/...", "./internal/format", "./internal/pattern/...", "./internal/plural/...", "./internal/endpoint/...", "./internal/imagepolicy/..."}, "./internal/apply/crds/...", "./internal/apply/inventory/...", "./internal/apply/plan/...", "./internal/apply/rights/...", "./internal/catalog/...", "./internal/resolver", "./internal/rollout/...", "./internal/spec/effective"),
 }, {
 	name:   "decisions about rollouts import only the API",
 	why:    "the controller records what they say before it acts, and the CLI previews it: equal facts have to give equal decisions",
 	remedy: "let the caller observe, and pass what it saw as a value",
 	from:   []string{"./internal/rollout/..."},
 	not:    []string{"./internal/..."},
-	but:    []string{"./internal/rollout/...", "./internal/spec/effective", "./internal/convert/registryv1/shape"},
+	but:    []string{"./internal/rollout/...", "./internal/format", "./internal/spec/effective", "./internal/convert/registryv1/shape"},
 }, {
 	name:   "resolution has no clock, and reads no files",
 	why:    "equal catalogs and an equal query give the same bundle at any time, in the controller and in the CLI",

@@ -22,7 +22,7 @@ const blockEntries = 512
 var (
 	zlibHeader = []byte{0x78, 0x9c}
 	// zlibStart is a stored deflate block of the byte of the format.
-	zlibStart = []byte{0x00, 0x01, 0x00, 0xfe, 0xff, format}
+	zlibStart = []byte{0x00, 0x01, 0x00, 0xfe, 0xff, formatByte}
 	// zlibEnd is an empty and final stored deflate block.
 	zlibEnd = []byte{0x01, 0x00, 0x00, 0xff, 0xff}
 )
@@ -88,7 +88,7 @@ func packBlock(writer *flate.Writer, entries []Entry) (block, error) {
 // joinBlocks makes one zlib stream of all blocks, and tells how much it takes when it is decoded.
 func joinBlocks(blocks []block) (compressed []byte, size int) {
 	compressed = slices.Concat(zlibHeader, zlibStart)
-	sum := adler32.Checksum([]byte{format})
+	sum := adler32.Checksum([]byte{formatByte})
 	for _, b := range blocks {
 		compressed = append(compressed, b.packed...)
 		sum = combineAdler(sum, b.sum, b.size)

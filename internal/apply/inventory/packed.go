@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
-// The packed form of entries is this byte and blocks. A block is the number of its entries as a varint and columns, each with
+// The packed form of entries is the byte of the format and blocks. A block is the number of its entries as a varint and columns, each with
 // a value of every entry: two bytes of state, five texts, and the hashes that the first byte of state announces. Of a text only
 // what differs from that of the entry before is stored: the lengths of the same part, those of the rest, and the rests.
 // Hashes hardly compress, so that an entry with all of them takes 24 bytes and what is new in its name.
-const format = 1
+var formatByte = byte(format.Inventory.Version) //nolint:gosec // a small number
 
 // Bits of the first byte of state: which hashes follow.
 const (
@@ -151,8 +153,11 @@ var errShort = errors.New("the packed entries end too early")
 
 // unpack decodes what pack encoded, after the byte of the format, and validates the entries.
 func unpack(packed []byte) ([]Entry, error) {
-	if len(packed) == 0 || packed[0] != format {
-		return nil, fmt.Errorf("the compressed entries have an unknown format (%.4q)", packed[:min(4, len(packed))])
+	switch {
+	case len(packed) == 0:
+		return nil, errShort
+	case packed[0] != formatByte:
+		return nil, &format.AnotherVersionError{Format: format.Inventory, Found: int(packed[0])}
 	}
 	u := unpacker{rest: packed[1:], left: maxBytes}
 	var entries []Entry

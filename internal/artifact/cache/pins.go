@@ -14,14 +14,12 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // pinsFolder holds a file a key, named like the key, that lists the archives it pins, one path a line. No owner can have
 // a folder of that name.
 const pinsFolder = ".pins"
-
-// pinsFormat is that of such a file.
-var pinsFormat = volume.Format{Kind: "pins", Version: 1}
 
 // Pinning lists the keys that pin something.
 func (c *Cache) Pinning() []string {
@@ -78,7 +76,7 @@ func (c *Cache) writePins(key string, archives []string) error {
 	if err := volume.MakeFolders(c.files, root, pinsFolder); err != nil {
 		return err
 	}
-	return volume.WriteDurably(c.files, root, name, pinsFormat.Prepend([]byte(strings.Join(archives, "\n")+"\n")))
+	return volume.WriteDurably(c.files, root, name, format.Pins.Prepend([]byte(strings.Join(archives, "\n")+"\n")))
 }
 
 // loadPins reads what all keys pin. A file without a sound line stays known, so that KeepOnly finds it.
@@ -116,7 +114,7 @@ func readPins(root *os.Root, name string) ([]string, error) {
 	if err != nil {
 		return nil, volume.WrapError("reading what is pinned", err)
 	}
-	if content, err = pinsFormat.Cut(content); err != nil {
+	if content, err = format.Pins.Cut(content); err != nil {
 		return nil, nil //nolint:nilerr // the next reconcile of the deployment pins again
 	}
 	var archives []string

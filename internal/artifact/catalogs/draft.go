@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/catalog/index"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // fileNames are the files of contents, in the order of their digests.
@@ -196,5 +197,5 @@ func (s *Store) write(catalog types.NamespacedName, record Record) error {
 	if err := volume.MakeFolders(s.options.Files, s.root, path.Join(recordsFolder, catalog.Namespace)); err != nil {
 		return err
 	}
-	return volume.WriteDurably(s.options.Files, s.root, recordFile(catalog), recordFormat.Prepend(content))
+	return volume.WriteDurably(s.options.Files, s.root, recordFile(catalog), format.Catalog.Prepend(content))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // Folders of a store.
@@ -94,9 +95,6 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// recordFormat is that of the record of a catalog: JSON follows.
-var recordFormat = volume.Format{Kind: "catalog", Version: 1}
-
 // load reads all records. One that cannot be read is that of a catalog that is fetched again.
 func (s *Store) load() error {
 	namespaces, err := volume.ListFolder(s.root, recordsFolder)
@@ -116,7 +114,7 @@ func (s *Store) load() error {
 			key := types.NamespacedName{Namespace: namespace.Name(), Name: name.Name()}
 			content, err := s.root.ReadFile(path.Join(folder, name.Name()))
 			if err == nil {
-				content, err = recordFormat.Cut(content)
+				content, err = format.Catalog.Cut(content)
 			}
 			var record Record
 			if err != nil || json.Unmarshal(content, &record) != nil || !artifact.IsHexDigest(record.Contents) {

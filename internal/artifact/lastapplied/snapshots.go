@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 const (
@@ -25,10 +26,6 @@ const (
 	// maxBytes bounds one snapshot unpacked. 25,000 objects of the permitted 16 MiB of manifests stay far below.
 	maxBytes = 1 << 30
 )
-
-// format is the layout of every file: after its line come two parts, the value and the addition. Each part is its length in eight
-// bytes, big endian, its SHA-256, and a zstd frame. Package snapshot says what both contain, which is part of the version.
-var format = volume.Format{Kind: "snapshot", Version: 2}
 
 // Snapshots keeps one compressed value a key: the objects that were applied last, so that they can be kept from drifting
 // while a newer revision cannot be loaded. Each value may have an addition, which is replaced by itself. Files are readable by this
@@ -237,7 +234,7 @@ func (s *Snapshots) with(key string, work func(root *os.Root, name string) error
 type file struct{ value, addition []byte }
 
 func (f file) encode() []byte {
-	encoded := []byte(format.Line())
+	encoded := []byte(format.Snapshot.Line())
 	for _, part := range [][]byte{f.value, f.addition} {
 		sum := sha256.Sum256(part)
 		encoded = binary.BigEndian.AppendUint64(encoded, uint64(len(part)))
@@ -248,7 +245,7 @@ func (f file) encode() []byte {
 
 // parse verifies the checksums of a file, without decompressing it.
 func parse(content []byte) (f file, err error) {
-	rest, err := format.Cut(content)
+	rest, err := volume.Cut(format.Snapshot, content)
 	if err != nil {
 		return file{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/catalog/lean"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // header is the first line of a file with an answer. The parsed package follows.
@@ -28,9 +29,6 @@ type header struct {
 	// Parsed is the digest of what follows; "" if nothing does.
 	Parsed string `json:"parsed,omitempty"`
 }
-
-// format is that of a file with an answer: the header in JSON follows, in one line, and the parsed package.
-var format = volume.Format{Kind: "package", Version: 1}
 
 // keyOf is the name of the file with the answer about a package.
 func keyOf(c Catalog, name string) string {
@@ -67,7 +65,7 @@ func (r *Reader) list() error {
 // split divides a file with an answer into the header and the parsed package.
 func split(content []byte) (header, []byte, error) {
 	var of header
-	content, err := format.Cut(content)
+	content, err := format.Package.Cut(content)
 	if err != nil {
 		return of, nil, err
 	}
@@ -102,7 +100,7 @@ func (r *Reader) store(of header, encoded []byte) error {
 		return fmt.Errorf("keeping a package: %w", err)
 	}
 	key := keyOf(Catalog{Namespace: of.Namespace, Name: of.Catalog}, of.Package)
-	content := append(append(format.Prepend(first), '\n'), encoded...)
+	content := append(append(format.Package.Prepend(first), '\n'), encoded...)
 	if err := volume.WriteDurably(volume.OSFileSystem{}, r.root, key, content); err != nil {
 		return fmt.Errorf("keeping a package: %w", err)
 	}

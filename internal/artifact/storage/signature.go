@@ -16,14 +16,12 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // signatureSuffix is that of the file beside an archive with the signatures by which its content was accepted. It does not
 // count against the quota: it is bounded, and there is one an archive.
 const signatureSuffix = ".signatures"
-
-// signatureFormat is that of such a file: what the caller keeps follows.
-var signatureFormat = volume.Format{Kind: "signatures", Version: 1}
 
 // MaxSignatureBytes bounds what is kept of the signatures of one artifact.
 const MaxSignatureBytes = 1 << 20
@@ -42,7 +40,7 @@ func (s *Store) KeepSignature(ctx context.Context, o artifact.Owner, a meta.Arti
 		if err := removeIrregular(root, name); err != nil {
 			return err
 		}
-		return volume.WriteDurably(s.files, root, name, signatureFormat.Prepend(content))
+		return volume.WriteDurably(s.files, root, name, format.Signatures.Prepend(content))
 	})
 	if err != nil {
 		return fmt.Errorf("keeping the signatures of %s: %w", o, err)
@@ -69,7 +67,7 @@ func (s *Store) Signature(ctx context.Context, o artifact.Owner, a meta.Artifact
 		if err != nil {
 			return volume.WrapError("reading the signatures of an artifact", err)
 		}
-		content, err = signatureFormat.Cut(whole)
+		content, err = volume.Cut(format.Signatures, whole)
 		return err
 	})
 	if err != nil {

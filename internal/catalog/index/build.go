@@ -24,7 +24,7 @@ import (
 func Build(files fs.FS, root string, limits fbc.Limits, all, lean io.Writer) (*Index, error) {
 	b := &builder{
 		limits: limits, all: all, lean: lean, positions: map[string]uint32{}, packages: map[string]*building{},
-		provides: map[apiKind]map[string]bool{}, index: Index{Format: format},
+		provides: map[apiKind]map[string]bool{}, index: Index{},
 	}
 	b.position("") // of what has no name
 	if err := fbc.Walk(files, root, limits, b.add); err != nil {

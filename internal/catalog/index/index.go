@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	"github.com/fxamacker/cbor/v2"
-)
 
-// format is the version of what Build writes. Contents of another version are built again.
-const format = 1
+	"github.com/satchel-dev/satchel/internal/format"
+)
 
 // Names of the files of indexed contents.
 const (
@@ -24,7 +23,6 @@ const (
 
 // Index says where the blobs and packages of a catalog are in its files.
 type Index struct {
-	Format int
 	// Strings are the schemas, packages and names of blobs.
 	Strings []string
 	// Blobs are in the order of the file with all blobs.
@@ -110,11 +108,21 @@ func must[T any](mode T, err error) T {
 }
 
 // Encode returns the content of the index file. Equal indexes have equal bytes.
-func (x *Index) Encode() ([]byte, error) { return encoding.Marshal(x) }
+func (x *Index) Encode() ([]byte, error) {
+	encoded, err := encoding.Marshal(x)
+	if err != nil {
+		return nil, err
+	}
+	return format.Index.Prepend(encoded), nil
+}
 
 // Decode reads what Encode returned. An index that points outside of its files or names is refused, since a reader relies on it.
 func Decode(data []byte) (*Index, error) {
 	x := &Index{}
+	data, err := format.Index.Cut(data)
+	if err != nil {
+		return nil, fmt.Errorf("decoding the index of a catalog: %w", err)
+	}
 	if err := decoding.Unmarshal(data, x); err != nil {
 		return nil, fmt.Errorf("decoding the index of a catalog: %w", err)
 	}
@@ -125,9 +133,6 @@ func Decode(data []byte) (*Index, error) {
 }
 
 func (x *Index) check() error {
-	if x.Format != format {
-		return fmt.Errorf("it has format %d, not %d", x.Format, format)
-	}
 	end := int64(0)
 	for _, blob := range x.Blobs {
 		known := uint64(len(x.Strings))

@@ -292,7 +292,6 @@ func TestEncoding(t *testing.T) {
 		t.Error(diff)
 	}
 	for name, damage := range map[string]func(*index.Index){
-		"format":   func(x *index.Index) { x.Format++ },
 		"string":   func(x *index.Index) { x.Blobs[0].Name = 1 << 20 },
 		"gap":      func(x *index.Index) { x.Blobs[1].Offset++ },
 		"end":      func(x *index.Index) { x.AllBytes-- },

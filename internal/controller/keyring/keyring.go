@@ -18,6 +18,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // Limits of a keyring.
@@ -57,7 +59,7 @@ func New(data map[string][]byte) (Ring, error) {
 
 // identify returns an ID of a key that does not reveal it.
 func identify(value []byte) string {
-	return hex.EncodeToString(Derive(value, "satchel.dev/key-id/v1")[:8])
+	return hex.EncodeToString(Derive(value, format.HashKey.Purpose("key-id"))[:8])
 }
 
 // Derive derives a key for one purpose from another key.
@@ -95,7 +97,11 @@ func (r Ring) HashKey(uid, wrapped string) (hashKey []byte, now string, err erro
 		return nil, "", errors.New("there is no key")
 	}
 	newest := r.keys[0]
-	id, sealed, _ := strings.Cut(wrapped, ".")
+	of, err := format.HashKey.CutText(wrapped)
+	if err != nil { // of another version, or none at all
+		of = ""
+	}
+	id, sealed, _ := strings.Cut(of, ".")
 	for _, k := range r.keys {
 		if k.id != id {
 			continue
@@ -110,13 +116,13 @@ func (r Ring) HashKey(uid, wrapped string) (hashKey []byte, now string, err erro
 			return opened, now, err
 		}
 	}
-	hashKey = Derive(newest.value, "satchel.dev/hash-key/v1", uid)
+	hashKey = Derive(newest.value, format.HashKey.Purpose("hash-key"), uid)
 	now, err = newest.seal(uid, hashKey)
 	return hashKey, now, err
 }
 
 func (k key) aead() (cipher.AEAD, error) {
-	block, err := aes.NewCipher(Derive(k.value, "satchel.dev/wrap/v1"))
+	block, err := aes.NewCipher(Derive(k.value, format.HashKey.Purpose("wrap")))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func (k key) seal(uid string, secret []byte) (string, error) {
 	if _, err := rand.Read(nonce); err != nil {
 		return "", fmt.Errorf("encrypting a key: %w", err)
 	}
-	return k.id + "." + base64.RawURLEncoding.EncodeToString(aead.Seal(nonce, nonce, secret, []byte(uid))), nil
+	return format.HashKey.Text(k.id + "." + base64.RawURLEncoding.EncodeToString(aead.Seal(nonce, nonce, secret, []byte(uid)))), nil
 }
 
 func (k key) open(uid, sealed string) ([]byte, error) {

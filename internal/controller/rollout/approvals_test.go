@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -159,7 +160,9 @@ func TestR27Replay(t *testing.T) {
 	if err := shared.admin.Status().Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	r.change("c2", func(d *v1alpha1.BundleDeployment) { d.Annotations[v1alpha1.RolloutSpecAnnotation] = "v1:other" })
+	r.change("c2", func(d *v1alpha1.BundleDeployment) {
+		d.Annotations[v1alpha1.RolloutSpecAnnotation] = format.RolloutSpec.Text("other")
+	})
 	r.restart()
 	r.pending("v1 waits in the first run")
 	if r.steps(3); !r.consumed("first") || why(r.get()) != v1alpha1.ReasonApprovalPending {

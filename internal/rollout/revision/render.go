@@ -17,11 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/format"
 )
-
-// specForm is the version of the form of rendered specs, which their hashes begin with: a hash of another version says nothing
-// about whether the spec changed.
-const specForm = "v1:"
 
 // longestName bounds the names of BundleDeployments, and digitsOfLongName is how many digits replace the end of a longer one.
 const (
@@ -222,9 +219,12 @@ func SpecHash(spec *v1alpha1.BundleDeploymentSpec, inputs []string) (string, err
 	if err != nil {
 		return "", err
 	}
-	return specForm + strings.TrimPrefix(digest, "sha256:"), nil
+	return format.RolloutSpec.Text(strings.TrimPrefix(digest, "sha256:")), nil
 }
 
 // SameForm tells whether a hash has the form of those that SpecHash returns now. One of another form says nothing about whether
 // the spec changed: compare the specs.
-func SameForm(hash string) bool { return strings.HasPrefix(hash, specForm) }
+func SameForm(hash string) bool {
+	_, err := format.RolloutSpec.CutText(hash)
+	return err == nil
+}

@@ -87,7 +87,7 @@ func TestRender(t *testing.T) {
 			t.Fatal(err)
 		}
 		hash, err := SpecHash(&child.Spec, nil)
-		if err != nil || !SameForm(hash) || len(hash) != len("v1:")+64 {
+		if err != nil || !SameForm(hash) || len(hash) != len("rollout-spec/1:")+64 {
 			t.Fatalf("%s: %v", hash, err)
 		}
 		one, err := yaml.Marshal(map[string]any{"name": child.Name, "labels": child.Labels, "annotations": child.Annotations, "spec": child.Spec, "hash": hash})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // MaxBytes bounds the data of a revision.
@@ -22,6 +23,8 @@ const digitsOfName = 10
 
 // Data is all that the BundleDeployments of a revision are rendered from, beside facts of the clusters.
 type Data struct {
+	// Format is that of the stored revision. It is no part of the revision.
+	Format string `json:"format,omitempty"`
 	// Content is the digest of the content of the source.
 	Content string `json:"content"`
 	// Ignore is spec.ignore of the source.
@@ -49,7 +52,7 @@ type FrozenInput struct {
 
 // Digest identifies the revision: see Name.
 func (r Data) Digest() (string, error) {
-	r.Sources = nil
+	r.Format, r.Sources = "", nil
 	return DigestOf(r)
 }
 
@@ -61,6 +64,7 @@ func Name(digest string) string {
 
 // Encode is the revision as it is stored.
 func (r Data) Encode() ([]byte, error) {
+	r.Format = format.Revision.Name()
 	text, err := canonical(r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the revision: %w", err)
@@ -72,10 +76,18 @@ func (r Data) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// Decode reads a stored revision, and verifies that it is the one with the digest.
+// Decode reads a stored revision, and verifies that it is the one with the digest. The error of one that another version of Satchel
+// wrote is a *format.AnotherVersionError.
 func Decode(data []byte, digest string) (Data, error) {
 	if len(data) > MaxBytes {
 		return Data{}, errors.New("the stored revision is larger than any that was written")
+	}
+	var of struct{ Format string }
+	if err := json.Unmarshal(data, &of); err != nil {
+		return Data{}, fmt.Errorf("decoding the stored revision: %w", err)
+	}
+	if err := format.Revision.CheckName(of.Format); err != nil {
+		return Data{}, fmt.Errorf("reading the stored revision: %w", err)
 	}
 	var r Data
 	if err := json.Unmarshal(data, &r); err != nil {

@@ -17,11 +17,8 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/inventory/objectjson"
+	"github.com/satchel-dev/satchel/internal/format"
 )
-
-// contentVersion is the first line of what Content digests, so that another algorithm gives other
-// digests.
-const contentVersion = "satchel.dev/content/v1"
 
 // prefix begins each digest.
 const prefix = "sha256:"
@@ -58,7 +55,7 @@ func Content(objects []*unstructured.Unstructured, installNamespace string) (str
 		return "", fmt.Errorf("digesting the install namespace: %w", err)
 	}
 	sum := sha256.New()
-	for i, line := range slices.Concat([][]byte{[]byte(contentVersion), namespace}, lines) {
+	for i, line := range slices.Concat([][]byte{[]byte(format.Plan.Purpose("content")), namespace}, lines) {
 		if i > 0 {
 			sum.Write([]byte{'\n'})
 		}
@@ -124,7 +121,7 @@ func Material(content, inputs string, objects []*unstructured.Unstructured, key 
 	slices.Sort(lines)
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(strings.Join(lines, "\n")))
-	parts := []string{"satchel.dev/material/v1", content, hex.EncodeToString(mac.Sum(nil))}
+	parts := []string{format.Plan.Purpose("material"), content, hex.EncodeToString(mac.Sum(nil))}
 	if inputs != "" {
 		parts = append(parts, inputs)
 	}
@@ -132,7 +129,7 @@ func Material(content, inputs string, objects []*unstructured.Unstructured, key 
 }
 
 // Key is the digest of the parts of a plan that do not depend on what was there before.
-func Key(material, terms string) string { return Of("satchel.dev/key/v1", material, terms) }
+func Key(material, terms string) string { return Of(format.Plan.Purpose("key"), material, terms) }
 
 // Plan identifies a plan for its approval: the deployment, the key, the pruned objects in
 // any order, and the digest of the plan that was executed before.
@@ -142,5 +139,5 @@ func Plan(uid, key, base string, pruned []inventory.ID) string {
 		lines = append(lines, fmt.Sprintf("%q", []string{id.Group, id.Kind, id.Namespace, id.Name}))
 	}
 	slices.Sort(lines)
-	return Of(slices.Concat([]string{"satchel.dev/plan/v1", uid, key, base}, slices.Compact(lines))...)
+	return Of(slices.Concat([]string{format.Plan.Purpose("plan"), uid, key, base}, slices.Compact(lines))...)
 }

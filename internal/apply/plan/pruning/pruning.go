@@ -16,17 +16,17 @@ import (
 // the bundle after the rest is healthy, without a limit, and keeps CRDs.
 type Policy struct {
 	// Disabled: objects that left the bundle are released instead.
-	Disabled bool
+	Disabled bool `json:",omitempty"`
 	// First: they are removed before the rest is applied.
-	First bool
+	First bool `json:",omitempty"`
 	// Limit beyond which none of them is removed; nil: none.
-	Limit *Limit
+	Limit *Limit `json:",omitempty"`
 	// Orphan: a removal releases everything.
-	Orphan bool
+	Orphan bool `json:",omitempty"`
 	// Definitions: CRDs are deleted, too, when no resource of theirs is left.
-	Definitions bool
+	Definitions bool `json:",omitempty"`
 	// Recreates: objects with immutable fields are deleted and created again.
-	Recreates bool
+	Recreates bool `json:",omitempty"`
 }
 
 // Never tells that nothing is ever deleted, so that the permission to delete is not needed.

@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // reachParts say what the hashes of Reach are of.
@@ -23,7 +24,7 @@ func Reach(of tenant.Reach, hashKey []byte) string {
 	}
 	var hashes []string
 	for i, value := range []string{of.Server, of.Authorities, of.User} {
-		hashes = append(hashes, hex.EncodeToString(keyring.Derive(hashKey, "satchel.dev/kubeconfig/v1", reachParts[i], value)[:16]))
+		hashes = append(hashes, hex.EncodeToString(keyring.Derive(hashKey, format.Plan.Purpose("kubeconfig"), reachParts[i], value)[:16]))
 	}
 	return strings.Join(hashes, ".")
 }

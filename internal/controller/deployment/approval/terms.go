@@ -4,11 +4,13 @@ package approval
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
@@ -44,15 +46,37 @@ func kubeConfigText(ref *v1alpha1.KubeConfigReference) string {
 	return strings.TrimSuffix(ref.SecretRef.Name+"/"+ref.SecretRef.Key, "/")
 }
 
-// proofParts are the signed parts of a proof: only this installation can make it, and it is valid for one deployment
-// and purpose.
-func proofParts(d *v1alpha1.BundleDeployment, purpose string, text []byte) []string {
-	return []string{"satchel.dev/proof/v1", string(d.UID), purpose, string(text)}
+// What proofs say.
+const (
+	executed = "executed" // this plan
+	healthy  = "healthy"  // this material
+)
+
+// proofParts are the signed parts of a proof: only this installation can make it, and it is valid for one deployment,
+// purpose and version of the digests in it.
+func proofParts(of format.Format, d *v1alpha1.BundleDeployment, purpose string, text []byte) []string {
+	return []string{of.Purpose("proof"), string(d.UID), purpose, string(text)}
+}
+
+// sign returns a proof, which names the version of the digests in it.
+func (a Approvals) sign(d *v1alpha1.BundleDeployment, purpose string, text []byte) string {
+	return format.Plan.Text(a.Keys.Sign(proofParts(format.Plan, d, purpose, text)...))
+}
+
+// verify tells whether this installation made a proof, with digests of whatever version.
+func (a Approvals) verify(proof string, d *v1alpha1.BundleDeployment, purpose string, text []byte) bool {
+	of := format.Plan
+	signature, err := of.CutText(proof)
+	var another *format.AnotherVersionError
+	if errors.As(err, &another) {
+		of.Version, err = another.Found, nil
+	}
+	return err == nil && a.Keys.Verify(signature, proofParts(of, d, purpose, text)...)
 }
 
 // Prove signs the record of a plan.
 func (a Approvals) Prove(d *v1alpha1.BundleDeployment, record *v1alpha1.ExecutedPlan) {
-	record.Proof = a.Keys.Sign(proofParts(d, "executed", recordBytes(*record))...)
+	record.Proof = a.sign(d, executed, recordBytes(*record))
 }
 
 // recordBytes is a record as it is signed.
@@ -68,7 +92,7 @@ func recordBytes(record v1alpha1.ExecutedPlan) []byte {
 // Proven is the executed plan in the status; nil if this installation did not sign it.
 func (a Approvals) Proven(d *v1alpha1.BundleDeployment) *v1alpha1.ExecutedPlan {
 	record := d.Status.Executed
-	if record == nil || !a.Keys.Verify(record.Proof, proofParts(d, "executed", recordBytes(*record))...) {
+	if record == nil || !a.verify(record.Proof, d, executed, recordBytes(*record)) {
 		return nil
 	}
 	return record
@@ -76,12 +100,12 @@ func (a Approvals) Proven(d *v1alpha1.BundleDeployment) *v1alpha1.ExecutedPlan {
 
 // ProveHealthy signs that a revision was healthy, for remediation.
 func (a Approvals) ProveHealthy(d *v1alpha1.BundleDeployment, material string) string {
-	return a.Keys.Sign(proofParts(d, "healthy", []byte(material))...)
+	return a.sign(d, healthy, []byte(material))
 }
 
 // WasHealthy tells whether the proof of a kept artifact is that of ProveHealthy.
 func (a Approvals) WasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptArtifact) bool {
-	return a.Keys.Verify(kept.Proof, proofParts(d, "healthy", []byte(kept.Material))...)
+	return a.verify(kept.Proof, d, healthy, []byte(kept.Material))
 }
 
 // returns tells whether the revision that remediation rolls back to was executed before

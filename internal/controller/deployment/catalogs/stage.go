@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -77,7 +78,7 @@ func (in *Input) resolvedBefore() bool {
 func queryDigest(of *v1alpha1.CatalogPackage) string {
 	query := of.DeepCopy()
 	query.Image, query.Installed = nil, nil
-	return stage.DigestOfAll("satchel.dev/catalog-query/v1", query)
+	return stage.DigestOfAll(format.CatalogQuery.Purpose("catalog-query"), query)
 }
 
 // UnderWay tells that the plan of the installed bundle was begun, and has neither become healthy nor failed for good. The next

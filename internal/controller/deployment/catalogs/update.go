@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/resolver"
 )
 
@@ -103,7 +104,7 @@ func (in *Input) inputDigest(all []looked) string {
 	if known := in.Object.Status.Catalog.Installed; known != nil {
 		installed = v1alpha1.InstalledBundle{Bundle: known.Bundle, Version: known.Version}
 	}
-	return stage.DigestOfAll("satchel.dev/catalog-input/v1", queryDigest(in.Object.Spec.Catalog), catalogs, installed, in.rejected())
+	return stage.DigestOfAll(format.CatalogQuery.Purpose("catalog-input"), queryDigest(in.Object.Spec.Catalog), catalogs, installed, in.rejected())
 }
 
 // goBack makes upgrades start from the last healthy bundle, once the installed one was rejected.

@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // consider finds out what is known about the approval of a plan.
@@ -71,5 +72,5 @@ func (in *Input) grounds() string {
 	spec := in.Object.Spec.DeepCopy()
 	spec.Suspend, spec.Source = false, nil
 	spec.Interval, spec.RetryInterval = v1alpha1.Duration{}, v1alpha1.Duration{}
-	return stage.DigestOfAll("satchel.dev/grounds/v1", spec, in.Resolved.Source.Grounds, in.Resolved.Inputs.Digest, in.Resolved.Reach(in.Subject))
+	return stage.DigestOfAll(format.Plan.Purpose("grounds"), spec, in.Resolved.Source.Grounds, in.Resolved.Inputs.Digest, in.Resolved.Reach(in.Subject))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
@@ -39,11 +40,14 @@ func (f Error) Unwrap() error { return f.Err }
 func Of(err error) Error {
 	var known Error
 	var costly *pattern.Error
+	var another *format.AnotherVersionError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &costly):
 		return Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
+	case errors.As(err, &another):
+		return Error{Reason: v1alpha1.ReasonWrittenByAnotherVersion, Err: err}
 	}
 	var failed *pipeline.StepError
 	if errors.As(err, &failed) {

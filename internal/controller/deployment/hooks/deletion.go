@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/plural"
 )
 
@@ -94,7 +95,7 @@ func (r *Runner) beginDeletion(ctx context.Context, in *Input, hooks []plan.Hook
 	}
 	in.Object.Status.Hooks = &v1alpha1.HooksStatus{
 		Operation: v1alpha1.HookDelete, Revision: was.Revision, Digest: was.Digest, Generation: in.Object.Generation, Key: was.Key, Material: was.Material,
-		Run:   shortDigest("satchel.dev/hook-run/v1", string(in.Object.UID), string(plan.Removing), was.Material, was.Run),
+		Run:   shortDigest(format.HookRun.Purpose("hook-run"), string(in.Object.UID), string(plan.Removing), was.Material, was.Run),
 		Total: count32(plan.HookRuns(hooks, plan.Removing)), OnDelete: was.OnDelete, Removed: was.Removed,
 	}
 	return "", nil

@@ -8,6 +8,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -57,7 +58,9 @@ func (r *Runner) continues(in *Input, was *v1alpha1.HooksStatus) bool {
 }
 
 // keyID identifies a hash key without revealing it.
-func (in *Input) keyID() string { return shortDigest("satchel.dev/key-id/v1", string(in.HashKey)) }
+func (in *Input) keyID() string {
+	return shortDigest(format.Plan.Purpose("key-id"), string(in.HashKey))
+}
 
 // endRecovery tells whether the plan is for the revision that had been applied before the status was lost, as far as that is
 // known: no hook runs for it. Another revision is an upgrade. Later plans have a status again.
@@ -87,7 +90,7 @@ func (r *Runner) newOperation(in *Input, was *v1alpha1.HooksStatus) *v1alpha1.Ho
 	record := &v1alpha1.HooksStatus{
 		Operation: v1alpha1.HookOperation(operation), Revision: in.Resolved.Revision(), Digest: in.Resolved.Artifact.Digest, Generation: in.Object.Generation,
 		Material: in.Material, Content: in.Content, Inputs: in.Resolved.Inputs.Digest, Key: in.keyID(),
-		Run:      shortDigest("satchel.dev/hook-run/v1", string(in.Object.UID), string(operation), in.Material, former),
+		Run:      shortDigest(format.HookRun.Purpose("hook-run"), string(in.Object.UID), string(operation), in.Material, former),
 		Total:    count32(plan.HookRuns(in.Plan.Hooks, operation)),
 		OnDelete: onDelete,
 	}
@@ -109,7 +112,7 @@ func (in *Input) rewind(was *v1alpha1.HooksStatus, hooks []plan.HookObject) {
 	if comesAfter(was.Failed.Event) {
 		was.Completed = count32(part(plan.HookRuns(hooks, plan.Operation(was.Operation)), false))
 	}
-	was.Run, was.Failed = shortDigest("satchel.dev/hook-run/v1", was.Run), nil
+	was.Run, was.Failed = shortDigest(format.HookRun.Purpose("hook-run"), was.Run), nil
 }
 
 // triesHooksAgain tells whether remediation retries the revision.

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -131,7 +132,7 @@ func (r *Runner) start(ctx context.Context, in *Input, runs []plan.HookRun) (wai
 	record := in.Object.Status.Hooks
 	run := runs[record.Completed]
 	// A hook of two events of one operation runs for each.
-	start, err := in.runner().Start(ctx, run.HookObject, shortDigest("satchel.dev/hook-run/v1", record.Run, run.Event))
+	start, err := in.runner().Start(ctx, run.HookObject, shortDigest(format.HookRun.Purpose("hook-run"), record.Run, run.Event))
 	switch late := in.hookOverdue(); {
 	case err == nil && start.Refused != nil:
 		return "", r.fail(ctx, in, runs, "it could not be created: "+start.Refused.Message)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // groundsOf is the digest of the spec of a source without its intervals. It includes what users of the namespace change
@@ -37,7 +38,7 @@ func groundsOf(source *v1alpha1.BundleSource) string {
 			content = source.Status.Artifact.Revision
 		}
 	}
-	return stage.DigestOfAll("satchel.dev/source-grounds/v1", source.Name, spec, content, trust, transport)
+	return stage.DigestOfAll(format.Plan.Purpose("source-grounds"), source.Name, spec, content, trust, transport)
 }
 
 // fluxGrounds is the digest of the spec of a Flux source; empty while its artifact may belong to another spec.
@@ -56,5 +57,5 @@ func fluxGrounds(source FluxObject) string {
 	delete(object.Spec, "interval")
 	delete(object.Spec, "timeout")
 	delete(object.Spec, "suspend")
-	return stage.DigestOfAll("satchel.dev/source-grounds/v1", source.GetName(), object.Spec)
+	return stage.DigestOfAll(format.Plan.Purpose("source-grounds"), source.GetName(), object.Spec)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/spec"
 )
 
@@ -70,7 +71,7 @@ func (in *Input) inlineValues() error {
 
 // inputsKey is the key for digests of the inputs of a deployment: the same values in another one have another digest.
 func (in *Input) inputsKey() []byte {
-	return keyring.Derive(in.HashKey, "satchel.dev/inputs/v1", string(in.Object.UID))
+	return keyring.Derive(in.HashKey, format.Plan.Purpose("inputs"), string(in.Object.UID))
 }
 
 // reconsider retries a revision that was rejected with other inputs.

@@ -11,7 +11,6 @@ import (
 	"github.com/operator-framework/api/pkg/validation"
 	upstream "github.com/operator-framework/api/pkg/validation/errors"
 	validator "github.com/operator-framework/api/pkg/validation/interfaces"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -63,9 +62,7 @@ func (t *tree) theBundle() []subject {
 func (t *tree) allCRDs() []subject {
 	subjects := make([]subject, 0, len(t.crds))
 	for _, d := range t.crds {
-		if object, ok := d.typed.(runtime.Object); ok {
-			subjects = append(subjects, subject{at: d.Manifest, value: object.DeepCopyObject()})
-		}
+		subjects = append(subjects, subject{at: d.Manifest, value: d.typed.DeepCopy()})
 	}
 	return subjects
 }

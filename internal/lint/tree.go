@@ -13,11 +13,11 @@ import (
 	"github.com/operator-framework/api/pkg/manifests"
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 	"github.com/satchel-dev/satchel/internal/convert/registryv1/bundle"
+	"github.com/satchel-dev/satchel/internal/convert/registryv1/crd"
 )
 
 // tree is a registry+v1 bundle in the types of the suites, and where each of its objects was read.
@@ -28,10 +28,10 @@ type tree struct {
 	others []manifest.Manifest
 }
 
-// definition is a CustomResourceDefinition in the Go type of its version.
+// definition is a CustomResourceDefinition as the converter applies it, also one that is written in v1beta1.
 type definition struct {
 	manifest.Manifest
-	typed any
+	typed *apiextensions.CustomResourceDefinition
 }
 
 // readTree reads all readable files; the converter reports the others.
@@ -75,17 +75,13 @@ func (t *tree) add(m manifest.Manifest) {
 	t.others = append(t.others, m)
 }
 
-// typedCRD returns the CustomResourceDefinition in the type of its version, or nil.
-func typedCRD(m manifest.Manifest) any {
-	var typed any
-	switch m.Object.GetAPIVersion() {
-	case apiextensions.SchemeGroupVersion.String():
-		typed = &apiextensions.CustomResourceDefinition{}
-	case v1beta1.SchemeGroupVersion.String():
-		typed = &v1beta1.CustomResourceDefinition{}
-	default:
+// typedCRD brings a CustomResourceDefinition into the form in which it is applied, in place, and returns it; nil where
+// that is impossible, which the converter reports.
+func typedCRD(m manifest.Manifest) *apiextensions.CustomResourceDefinition {
+	if _, problems := crd.Read(m); len(problems) > 0 {
 		return nil
 	}
+	typed := &apiextensions.CustomResourceDefinition{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object.Object, typed) != nil {
 		return nil
 	}
@@ -101,12 +97,7 @@ func (t *tree) assemble(files fs.FS, limits manifest.Limits, csv *v1alpha1.Clust
 		b.Objects = append(b.Objects, m.Object)
 	}
 	for _, d := range t.crds {
-		switch crd := d.typed.(type) {
-		case *apiextensions.CustomResourceDefinition:
-			b.V1CRDs = append(b.V1CRDs, crd)
-		case *v1beta1.CustomResourceDefinition:
-			b.V1beta1CRDs = append(b.V1beta1CRDs, crd)
-		}
+		b.V1CRDs = append(b.V1CRDs, d.typed)
 	}
 	b.Size, b.CompressedSize = sizes(files, limits)
 	return b

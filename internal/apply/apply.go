@@ -35,6 +35,7 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 	run := application{
 		client:  client,
 		owner:   p.Owner,
+		plan:    p,
 		options: o,
 		kept:    &atomic.Int64{},
 		writer: write.Writer{
@@ -47,7 +48,7 @@ func Apply(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (
 	}
 	run.writer.GaveWay = func(id inventory.ID, fields []fieldmanager.Field) { run.gaveWay.Store(id, fields) }
 	err := run.stages(tenant.WithWarnings(ctx, warnings), p)
-	run.result.Warnings = warnings.List()
+	run.result.Warnings = append(warnings.List(), run.result.Warnings...)
 	return run.result, err
 }
 
@@ -60,6 +61,9 @@ type application struct {
 	result  Result
 	kept    *atomic.Int64 // bytes of the answers that are kept
 	gaveWay *sync.Map     // []fieldmanager.Field by inventory.ID
+
+	plan     plan.Plan
+	switches switches // conversion webhooks that are switched on later
 }
 
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
@@ -71,6 +75,9 @@ func (a *application) stages(ctx context.Context, p plan.Plan) error {
 			}
 		}
 		if held, err := a.held(ctx, p, i); held || err != nil {
+			return err
+		}
+		if waits, err := a.switchOn(ctx, p, i); waits || err != nil {
 			return err
 		}
 		outcomes := parallel.Each(ctx, a.options.Parallelism, stage.Actions, a.object)
@@ -89,6 +96,9 @@ func (a *application) stages(ctx context.Context, p plan.Plan) error {
 			}
 			p.LeaveOut(func(o plan.Object) bool { return pending[o.Definition] != "" })
 		}
+	}
+	if waits, err := a.switchOn(ctx, p, len(p.Stages)); waits || err != nil {
+		return err
 	}
 	if ground == len(p.Stages) {
 		_, err := a.before(ctx, "hooks")
@@ -150,7 +160,7 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 	if !action.Writes() {
 		return outcome
 	}
-	waiting, err := a.migrate(ctx, action)
+	ready, waiting, err := a.prepare(ctx, action)
 	if err != nil {
 		return failed(outcome, err)
 	}
@@ -158,6 +168,17 @@ func (a *application) object(ctx context.Context, action plan.Action) Outcome {
 		outcome.Kind, outcome.Reason = Pending, waiting
 		return outcome
 	}
+	outcome = a.write(ctx, ready.Action)
+	if ready.rest != nil && !outcome.stops() {
+		a.switches.add(*ready.rest)
+		outcome.entry = inventory.Entry{} // the content of the plan is not written yet
+	}
+	return outcome
+}
+
+// write sends what an action sends.
+func (a *application) write(ctx context.Context, action plan.Action) Outcome {
+	outcome := Outcome{ID: action.ID, Kind: kindOf[action.Verb], Reason: action.Reason, untracked: action.Untracked}
 	answer, err := a.writer.Write(ctx, action)
 	fields := objecterror.Immutable(err)
 	switch {

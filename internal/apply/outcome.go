@@ -100,8 +100,9 @@ type Result struct {
 	Warnings []string
 }
 
-// PhaseWait is what a phase waits for.
+// PhaseWait is what a phase waits for, or what comes after all phases.
 type PhaseWait struct {
+	For     string // what waits, and what that means; empty for the phase
 	Phase   int
 	Objects []plan.Object // of the earlier phases, without content: those that have a health check
 	Report  health.Report // of them, not healthy

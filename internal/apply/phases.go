@@ -45,6 +45,9 @@ func (a *application) held(ctx context.Context, p plan.Plan, at int) (bool, erro
 
 // String says what a phase waits for.
 func (h PhaseWait) String() string {
+	if h.For != "" {
+		return h.For + ": " + h.Report.Message()
+	}
 	return fmt.Sprintf("phase %d waits until what comes before it is healthy: %s", h.Phase, h.Report.Message())
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/internal/apply/webhookserver"
 )
 
 // Judge compares a CRD on the cluster with the one that is to replace it, as crdsafety.Judge does, and within limits of CPU
@@ -38,7 +39,7 @@ func judgeDefinitions(ctx context.Context, client *tenant.Client, judge Judge, i
 		err   error
 	}
 	answers := parallel.Each(ctx, judgedAtOnce, objects, func(ctx context.Context, object plan.Object) answer {
-		judged, found, err := judgeDefinition(ctx, client, judge, object)
+		judged, found, err := judgeDefinition(ctx, client, judge, object, in.Desired)
 		return answer{judged, found, err}
 	})
 	if err := ctx.Err(); err != nil {
@@ -68,7 +69,7 @@ type judged struct {
 }
 
 // judgeDefinition judges one CRD; false when it was deleted meanwhile.
-func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, object plan.Object) (judged, bool, error) {
+func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, object plan.Object, desired []plan.Object) (judged, bool, error) {
 	live, err := client.Get(ctx, tenant.RefTo(object.ID, object.Resource))
 	if apierrors.IsNotFound(err) {
 		return judged{}, false, nil
@@ -84,6 +85,8 @@ func judgeDefinition(ctx context.Context, client *tenant.Client, judge Judge, ob
 	if found.judgement, err = judge(ctx, live, object.Desired); err != nil {
 		return judged{}, true, fmt.Errorf("judging the upgrade of %s: %w", object.ID, err)
 	}
+	found.judgement.Switched = webhookserver.AtOnce(live, object.Desired, desired)
+	found.judgement.Restored = crds.StoredBefore(live, object.Desired)
 	if len(found.judgement.Breaking) > 0 || found.judgement.Unjudged != "" {
 		found.unused, found.unlisted = resources(ctx, client, live)
 	}

@@ -75,7 +75,8 @@ func (in Input) upgradeSafety(actions []Action) ([]violation.Violation, []string
 			warnings = append(warnings, fmt.Sprintf("%s changes and was not compared with the one on the cluster: the bundle itself exempts it, by the annotation %s: None",
 				action.ID, AnnotationUpgradeSafety))
 		}
-		warnings = append(warnings, in.lesserChanges(action.ID)...)
+		judgement := in.Judgements[action.ID]
+		warnings = append(warnings, judgement.Lesser(action.ID.String(), in.Unused[action.ID], in.restores(action.ID))...)
 	}
 	return violations, warnings
 }
@@ -98,28 +99,19 @@ func (in Input) keepDefinitions(actions []Action) (left []Action, kept []invento
 	return slices.DeleteFunc(slices.Clone(actions), in.keepsDefinition), kept
 }
 
-// lesserChanges are warnings about changes of a CRD that do not make it unsafe.
-func (in Input) lesserChanges(id inventory.ID) []string {
+// restores tells whether resources can be stored in an earlier version again, and whether that is all that the change of a CRD takes.
+func (in Input) restores(id inventory.ID) bool {
 	judgement := in.Judgements[id]
-	var warnings []string
-	if changes := judgement.Accepted(); in.Unused[id] && judgement.Unjudged != "" {
-		warnings = append(warnings, fmt.Sprintf("%s changes and cannot be compared with the one on the cluster, which has no resources: %s", id, judgement.Unjudged))
-	} else if in.Unused[id] && len(changes) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s changes in a way that its resources would not survive, and there is none on the cluster: %s", id, crdsafety.Summary(changes)))
-	}
-	if len(judgement.Status) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s changes below .status, which only controllers write, through the status subresource: %s", id, crdsafety.Summary(judgement.Status)))
-	}
-	if len(judgement.Notable) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s changes what its resources mean: %s", id, crdsafety.Summary(judgement.Notable)))
-	}
-	return warnings
+	return judgement.Restored != "" && (in.Unused[id] || in.Returning && in.Unfit[id] != "") && judgement.OnlyEnds()
 }
 
 // unsafe is the violation for an unsafe change of a CRD; nil when it is safe. Without a single custom resource only
 // what the API server refuses is left of it.
 func (in Input) unsafe(id inventory.ID) *violation.Violation {
 	judgement := in.Judgements[id]
+	if in.restores(id) {
+		return nil
+	}
 	if in.Unused[id] {
 		judgement.Unjudged = ""
 		judgement.Breaking = judgement.Refused()

@@ -27,7 +27,7 @@ func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Ch
 		changes = append(changes, Change{Refused: Identity, What: words(found.says)})
 	}
 	for _, found := range findings(stored.Compare(was, will)) {
-		changes = append(changes, Change{Refused: StoredVersion, What: words(found.says)})
+		changes = append(changes, Change{Refused: StoredVersion, Ends: true, What: words(found.says)})
 	}
 	if before, after := was.Spec.Names.Kind, will.Spec.Names.Kind; before != after {
 		changes = append(changes, Change{Refused: Identity, What: words(fmt.Sprintf("kind changed: %q -> %q", before, after))})
@@ -36,7 +36,7 @@ func definitionChanges(was, will *apiextensionsv1.CustomResourceDefinition) []Ch
 		changes = append(changes, Change{Path: ".spec.preserveUnknownFields", What: "fields that the schema does not know are no longer kept"})
 	}
 	if what := conversionDropped(was, will); what != "" {
-		changes = append(changes, Change{Path: ".spec.conversion", What: what})
+		changes = append(changes, Change{Path: ".spec.conversion", Ends: true, What: what})
 	}
 	for i := range was.Spec.Versions {
 		before := &was.Spec.Versions[i]
@@ -54,11 +54,11 @@ func versionChanges(stored []string, before, after *version) []Change {
 	}
 	switch {
 	case after == nil && before.Served && !slices.Contains(stored, before.Name):
-		return change("", "served version removed")
+		return []Change{{Version: words(before.Name), Ends: true, What: "served version removed"}}
 	case after == nil:
 		return nil
 	case before.Served && !after.Served:
-		return change("", "version no longer served")
+		return []Change{{Version: words(before.Name), Ends: true, What: "version no longer served"}}
 	}
 	var changes []Change
 	statusBefore, scaleBefore := subresources(before)

@@ -24,6 +24,8 @@ type Change struct {
 	What string
 	// Refused says why the API server does not accept the change either, whatever the enforcement; empty when it does.
 	Refused Refusal `json:",omitempty"`
+	// Ends: a version ends, or the conversion between versions; schemas are as they were.
+	Ends bool `json:",omitempty"`
 }
 
 // String is the change for people: "v1 .spec.size: field removed".
@@ -46,6 +48,9 @@ type Judgement struct {
 	// Status are breaking changes below .status where both CRDs have the status subresource: only
 	// controllers write those fields.
 	Status []Change
+	// Switched says why the conversion webhook, or another storage version, has to be switched on before the webhook can answer,
+	// and Restored is the version in which resources can be stored again; both empty mostly, and not of Judge.
+	Switched, Restored string `json:",omitempty"`
 	// Unjudged says why the two CRDs cannot be compared, as "the desired
 	// CRD has 51 versions, and at most 50 can be judged". Empty: they were
 	// judged. One line, bounded.

@@ -43,7 +43,7 @@ func (st *Stage) StillHeld(ctx context.Context, in *Input) (pipeline.Outcome, er
 	if err != nil || report.Healthy() {
 		return pipeline.Continue, err
 	}
-	in.Delivered.Phase = &apply.PhaseWait{Phase: held.Phase, Objects: held.Objects, Report: report}
+	in.Delivered.Phase = &apply.PhaseWait{For: held.For, Phase: held.Phase, Objects: held.Objects, Report: report}
 	in.Delivered.WaitsFor = in.Delivered.Phase.String()
 	return pipeline.Stop, nil
 }

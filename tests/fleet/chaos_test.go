@@ -35,15 +35,7 @@ func TestR35Chaos(t *testing.T) {
 	if os.Getenv(clustersVariable) != "" {
 		n = size(t)
 	}
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number
-	if text := os.Getenv(chaosSeed); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s is %q: it has to be a number", chaosSeed, text)
-		}
-	}
-	t.Logf("%s=%d", chaosSeed, seed)
-	random := rand.New(rand.NewPCG(seed, 1))
+	random, _ := chaosRandom(t)
 	w := startWorld(t, Options{Clusters: n, Args: []string{
 		"--leader-election-lease-duration", "10s", "--leader-election-renew-deadline", "8s", "--leader-election-retry-period", "1s",
 	}})
@@ -72,6 +64,20 @@ func TestR35Chaos(t *testing.T) {
 		}
 	}
 	journal.check(t, n)
+}
+
+// chaosRandom is random by the seed in SATCHEL_SEED, or that of the clock.
+func chaosRandom(t *testing.T) (random *rand.Rand, seed uint64) {
+	t.Helper()
+	seed = uint64(time.Now().UnixNano()) //nolint:gosec // any number
+	if text := os.Getenv(chaosSeed); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s is %q: it has to be a number", chaosSeed, text)
+		}
+	}
+	t.Logf("%s=%d", chaosSeed, seed)
+	return rand.New(rand.NewPCG(seed, 1)), seed
 }
 
 // chaos does harm.

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/completion"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -40,14 +41,14 @@ type Started struct {
 // Complete completes hooks as Observe does, for hooks that run without a plan. An
 // error names the hook: its kind is not served, or its object cannot be completed.
 func Complete(ctx context.Context, client *tenant.Client, owner inventory.Owner, installNamespace string, hooks []plan.Hook) ([]plan.HookObject, error) {
-	completion := plan.Completion{Owner: owner, InstallNamespace: installNamespace}
+	completing := completion.Settings{Owner: owner, InstallNamespace: installNamespace}
 	completed := make([]plan.HookObject, 0, len(hooks))
 	for _, hook := range hooks {
 		kind, err := client.Kinds().Find(ctx, hook.Object.GroupVersionKind())
 		if err != nil {
 			return nil, fmt.Errorf("looking for the kind of the hook %s: %w", inventory.IDOf(hook.Object), err)
 		}
-		object, err := completion.Complete(hook.Object, plan.Kind{Resource: kind.Resource, Namespaced: kind.Namespaced})
+		object, err := completing.Complete(hook.Object, plan.Kind{Resource: kind.Resource, Namespaced: kind.Namespaced})
 		if err != nil {
 			return nil, err
 		}

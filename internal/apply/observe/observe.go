@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/completion"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/plan/requirement"
@@ -101,7 +102,7 @@ func Cluster(ctx context.Context, client *tenant.Client, o Request) (plan.Input,
 func (o Request) complete(ctx context.Context, kinds *discovery.Cache, in *plan.Input) error {
 	c := completing{
 		observing: o, kinds: kinds, definitions: crds.Definitions(o.Desired),
-		completion: plan.Completion{Owner: o.Owner, InstallNamespace: o.InstallNamespace, Hasher: inventory.NewHasher(o.HashKey), Ignore: o.Ignore},
+		completion: completion.Settings{Owner: o.Owner, InstallNamespace: o.InstallNamespace, Hasher: inventory.NewHasher(o.HashKey), Ignore: o.Ignore},
 	}
 	in.Desired = make([]plan.Object, 0, len(o.Desired))
 	for _, object := range o.Desired {
@@ -131,7 +132,7 @@ type completing struct {
 	observing   Request
 	kinds       *discovery.Cache
 	definitions map[schema.GroupKind]crds.Definition
-	completion  plan.Completion
+	completion  completion.Settings
 }
 
 // object completes one object; one that cannot be is noted in the input.

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/crds"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/completion"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
@@ -28,7 +29,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-var completion = plan.Completion{Owner: owner, InstallNamespace: "shop", Hasher: inventory.NewHasher(nil)}
+var completing = completion.Settings{Owner: owner, InstallNamespace: "shop", Hasher: inventory.NewHasher(nil)}
 
 func TestComplete(t *testing.T) {
 	tests := map[string]struct {
@@ -77,7 +78,7 @@ func TestComplete(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			given := parse(t, tc.object)
 			before := given.DeepCopy()
-			got, err := completion.Complete(given, plan.Kind{Namespaced: tc.namespaced})
+			got, err := completing.Complete(given, plan.Kind{Namespaced: tc.namespaced})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +102,7 @@ func TestM23CompleteSecret(t *testing.T) {
 		`{apiVersion: v1, kind: Secret, metadata: {name: one}, stringData: CANARY}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: one}, stringData: {token: 12345}}`,
 	} {
-		_, err := completion.Complete(parse(t, secret), plan.Kind{Namespaced: true})
+		_, err := completing.Complete(parse(t, secret), plan.Kind{Namespaced: true})
 		if err == nil || strings.Contains(err.Error(), "CANARY") || strings.Contains(err.Error(), "12345") || !strings.Contains(err.Error(), "Secret shop/one") {
 			t.Errorf("got %v", err)
 		}

@@ -7,16 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
-
-// phaseOf reads the phase of a desired object.
-func phaseOf(object *unstructured.Unstructured) (int, error) {
-	return ownership.ReadPhase(object.GetAnnotations())
-}
 
 // place is the position of an object in the order of applying: by its phase, then
 // by its stage, then by its rank.

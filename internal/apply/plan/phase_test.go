@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/completion"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 )
 
@@ -87,7 +88,7 @@ func TestPhaseAnnotation(t *testing.T) {
 		if text != "" {
 			object.SetAnnotations(map[string]string{ownership.AnnotationPhase: text})
 		}
-		got, err := plan.Completion{Owner: owner, InstallNamespace: "shop"}.Complete(object, plan.Kind{Namespaced: true})
+		got, err := completion.Settings{Owner: owner, InstallNamespace: "shop"}.Complete(object, plan.Kind{Namespaced: true})
 		wrong := want == 0 && text != "" && text != "0"
 		if got.Phase != want || (err != nil) != wrong || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%q", text)) {
 			t.Errorf("%q: got phase %d, %v", text, got.Phase, err)

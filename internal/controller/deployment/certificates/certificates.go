@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/completion"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
@@ -178,7 +179,7 @@ func (c Input) asRecorded(live *unstructured.Unstructured) bool {
 	bare.SetName(live.GetName())
 	bare.SetLabels(map[string]string{plan.LabelCertificate: live.GetLabels()[plan.LabelCertificate]})
 	entry, _ := c.Listed.Get(inventory.IDOf(live))
-	applied, err := plan.Completion{Owner: c.Owner, Hasher: inventory.NewHasher(c.HashKey)}.Complete(bare, plan.Kind{Namespaced: true})
+	applied, err := completion.Settings{Owner: c.Owner, Hasher: inventory.NewHasher(c.HashKey)}.Complete(bare, plan.Kind{Namespaced: true})
 	return err == nil && entry.Confirmed() && applied.Rendered == entry.Rendered
 }
 
@@ -259,7 +260,7 @@ func (i *Issuance) Bare(objects []plan.Object, owner inventory.Owner, desired []
 		}
 		content := object.Desired
 		if bare := original[object.ID]; bare != nil {
-			completed, err := plan.Completion{Owner: owner}.Complete(bare, object.Kind)
+			completed, err := completion.Settings{Owner: owner}.Complete(bare, object.Kind)
 			if err != nil {
 				return nil, err
 			}

@@ -178,6 +178,7 @@ func (w *world) wantAdopted() {
 func TestAdoptLeavesTheAutoscaler(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.formerly("kubectl-client-side-apply", "update")
+	w.creates(anAutoscaler("autoscaling/v2", "apps/v1", "Deployment", "web"))
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.Namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 5}}
 	_, err := w.Admin.AppsV1().Deployments(w.Namespace).UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
 	if err != nil {

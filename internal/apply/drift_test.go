@@ -132,6 +132,7 @@ func TestF25Autoscaler(t *testing.T) {
 	if got := w.Replicas(); got != 1 {
 		t.Errorf("after kubectl scale: %d replicas, want them back at 1", got)
 	}
+	w.creates(anAutoscaler("autoscaling/v2", "apps/v1", "Deployment", "web"))
 	w.Scale("3", "kube-controller-manager")
 	w.MustApply(scaled)
 	if got := w.Replicas(); got != 3 {

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/autoscaling"
 )
 
 // Kind is the kind of an outcome.
@@ -50,6 +51,8 @@ type Outcome struct {
 	Err    *objecterror.Error // of Conflict and Failed
 	// GaveWay are the fields of other managers, and defaults, that were removed because they exclude what the bundle sets.
 	GaveWay []fieldmanager.Field
+	// Kept are fields that left the bundle, and that an autoscaler sets from now on.
+	Kept []autoscaling.Kept
 
 	entry     inventory.Entry // when it was written
 	version   string          // resource version, when it was written

@@ -93,6 +93,7 @@ func (a *application) wrote(action plan.Action, outcome Outcome, answer *tenant.
 	if action.Verb == plan.Settle && answer.Meta.Generation != 0 && outcome.entry.Seen != action.Seen {
 		outcome.Kind, outcome.Reason = Repaired, "had its lists in another order"
 	}
+	outcome.Kept = action.Handover.Kept
 	if fields, found := a.gaveWay.Load(action.ID); found {
 		outcome.GaveWay, _ = fields.([]fieldmanager.Field)
 	}

@@ -43,7 +43,7 @@ func aPreview() *preview.Preview {
 		Objects: []preview.ObjectPreview{
 			{Verb: "Create", Kind: "ConfigMap", Namespace: "demo", Name: "new", Reason: "does not exist", After: configMap(nil)},
 			{Verb: "Update", Kind: "ConfigMap", Namespace: "demo", Name: "settings", Fields: changes, More: 2, Contested: `"kubectl" manages .data.color`, Before: before, After: after, Applied: true, Desired: after.Object},
-			{Verb: "Update", Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web" + steering, Unknown: "you may not try it " + steering, Failed: "it is wrong\n" + steering},
+			{Verb: "Update", Group: "apps", Kind: "Deployment", Namespace: "demo", Name: "web" + steering, Notes: []string{"keeps .spec.replicas (3) for HorizontalPodAutoscaler.autoscaling demo/web" + steering}, Unknown: "you may not try it " + steering, Failed: "it is wrong\n" + steering},
 			{Verb: "Recreate", Group: "batch", Kind: "Job", Namespace: "demo", Name: "once", Reason: "has fields that cannot be changed"},
 			{Verb: preview.VerbDelete, Kind: "Service", Namespace: "demo", Name: "old", Reason: "left the bundle"},
 			{Verb: preview.VerbRelease, Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Reason: "is kept, for pruning is switched off"},

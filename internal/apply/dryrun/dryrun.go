@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/crds"
+	"github.com/satchel-dev/satchel/internal/apply/fieldmanager"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/parallel"
@@ -32,6 +34,8 @@ type Result struct {
 	// allow that. They are in neither of the other lists.
 	Recreate []inventory.ID
 	Warnings []string
+	// Notes say what a reviewer would not see in the bundle: see Answer. Sorted.
+	Notes []string
 	// Accepted are the actions that the API server accepted. They are known beside an error as well.
 	Accepted []plan.Action
 }
@@ -39,7 +43,8 @@ type Result struct {
 // Run asks the API server whether it would accept what the plan writes. Objects
 // that grant permissions are always tried, so that an escalation is refused
 // before anything is granted; on an upgrade everything that changed is tried, so that a
-// revision that cannot be applied does not affect the running one. An error means
+// revision that cannot be applied does not affect the running one; and so are objects with fields of autoscalers that leave
+// the bundle. An error means
 // that a request failed.
 func Run(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Result, error) {
 	o = o.defaulted()
@@ -58,6 +63,12 @@ func Run(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Re
 		}
 	}
 	answers := parallel.Each(tenant.WithWarnings(ctx, warnings), o.Parallelism, asked, dry.Object)
+	for i, answer := range answers {
+		for _, note := range answer.Notes {
+			check.Notes = append(check.Notes, asked[i].ID.String()+": "+note)
+		}
+	}
+	slices.Sort(check.Notes)
 	accepted := acceptedOf(asked, answers)
 	if err := ctx.Err(); err != nil {
 		return Result{Accepted: accepted}, fmt.Errorf("trying the plan: %w", err)
@@ -105,7 +116,7 @@ func (c *Result) take(asked []plan.Action, answers []Answer, o Options, keeping 
 // applied already, and is only repaired, it accepts.
 func worthTrying(action plan.Action, upgrade bool) bool {
 	known := action.Previous.Confirmed() && !action.Previous.Begun && action.Previous.Rendered == action.Rendered
-	return action.Writes() && !known && (upgrade || plan.IsAccess(action.ID))
+	return action.Writes() && !known && (upgrade || plan.IsAccess(action.ID) || action.Handover.Leaves())
 }
 
 // newcomers are the new objects of a plan that others of its objects may depend on.
@@ -152,15 +163,42 @@ type Answer struct {
 	Unknown  bool
 	recreate bool // fields of the object cannot change
 	accepted bool // false also where the context ended before it was tried
+	// Notes name fields of other managers, and defaults, that are removed, for they exclude what the bundle sets; and fields of
+	// autoscalers that leave the bundle: which keep their values, and what the others become.
+	Notes []string
 }
 
 // Object asks about one object.
 func (d Runner) Object(ctx context.Context, action plan.Action) Answer {
-	_, err := d.writer.Write(ctx, action)
-	if err == nil {
-		return Answer{accepted: true}
+	var notes []string
+	writer := d.writer
+	writer.GaveWay = func(_ inventory.ID, fields []fieldmanager.Field) { notes = gaveWay(fields) }
+	if _, err := writer.Write(ctx, action); err != nil {
+		return d.answer(action, err)
 	}
-	return d.answer(action, err)
+	notes = append(notes, leaving(action, writer.Resets(ctx, action))...)
+	return Answer{accepted: len(notes) == 0, Notes: notes} // with notes it is tried again, so that they are not lost
+}
+
+// gaveWay says which fields are removed.
+func gaveWay(fields []fieldmanager.Field) []string {
+	notes := make([]string, 0, len(fields))
+	for _, field := range fields {
+		notes = append(notes, fmt.Sprintf("removes %s, which excludes what the bundle sets", field))
+	}
+	return notes
+}
+
+// leaving says what becomes of the fields of autoscalers that leave the bundle.
+func leaving(action plan.Action, resets []string) []string {
+	var notes []string
+	for _, field := range action.Handover.Kept {
+		notes = append(notes, "keeps "+field.String())
+	}
+	for _, text := range resets {
+		notes = append(notes, text+", because it leaves the bundle")
+	}
+	return notes
 }
 
 // answer evaluates a failed dry run.

@@ -34,6 +34,8 @@ type Forecast struct {
 	// Contested names the fields that other managers hold. The apply takes them back where
 	// they were applied before; else it is refused.
 	Contested string
+	// Notes are those of Answer.
+	Notes []string
 }
 
 // Preview asks the API server for the result of a plan for each object, and reads the
@@ -117,6 +119,7 @@ func (s scout) try(ctx context.Context, action plan.Action, found *scouted) {
 	if found.Live != nil {
 		desired = fieldmanager.DesiredWithoutIgnored(action.Object)
 	}
+	s.dry.writer.GaveWay = func(_ inventory.ID, fields []fieldmanager.Field) { found.Notes = gaveWay(fields) }
 	answer, err := s.dry.writer.Send(ctx, action, desired, false)
 	if conflicts := fieldmanager.ConflictsOf(err); len(conflicts) > 0 {
 		found.Contested = fieldmanager.Describe(conflicts)
@@ -126,6 +129,7 @@ func (s scout) try(ctx context.Context, action plan.Action, found *scouted) {
 		s.failed(action, err, found)
 		return
 	}
+	found.Notes = append(found.Notes, leaving(action, s.dry.writer.Resets(ctx, action))...)
 	found.After, found.err = answer.Object()
 }
 

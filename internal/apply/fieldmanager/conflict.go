@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/autoscaling"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 )
 
@@ -74,6 +75,8 @@ type Decision struct {
 // Decide decides for each field; the first line that holds decides.
 //
 //	ignored by the spec           exclude  spec.driftDetection.ignore
+//	handed over before        force    the bundle sets the field again
+//	scale, autoscaler is gone     force    the bundle sets the replicas again
 //	scale, by a controller        exclude  an autoscaler manages the replicas
 //	another deployment's manager  refuse
 //	the object is adopted         force    the adoption was allowed
@@ -91,6 +94,10 @@ func Decide(conflicts []Conflict, action plan.Action, earlier []*unstructured.Un
 		switch {
 		case isIgnored(action, c.path):
 			v.Excluded = append(v.Excluded, c.path)
+		case c.manager == inventory.HandoverManager:
+			v.Force = true
+		case c.subresource == "scale" && action.Handover.Ended && autoscaling.IsManager(c.manager):
+			v.Force = true
 		case c.subresource == "scale" && !strings.HasPrefix(c.manager, "kubectl"):
 			v.Excluded = append(v.Excluded, c.path)
 		case inventory.IsManager(c.manager):

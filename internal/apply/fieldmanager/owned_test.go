@@ -86,8 +86,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestWithoutIgnored: ignored fields leave our entry, and nothing else does.
-func TestWithoutIgnored(t *testing.T) {
+// TestWithoutGiven: ignored fields leave our entry, and nothing else does.
+func TestWithoutGiven(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, pointer, ours, want string
 	}{
@@ -104,7 +104,7 @@ func TestWithoutIgnored(t *testing.T) {
 			action := plan.Action{}
 			action.Desired = &unstructured.Unstructured{Object: object(t, deployment)}
 			action.Given = []ignore.Pointer{strings.Split(tc.pointer[1:], "/")}
-			got, held, err := WithoutIgnored([]metav1.ManagedFieldsEntry{applyEntry("other", tc.ours), applyEntry(us, tc.ours)}, us, action)
+			got, held, err := WithoutGiven([]metav1.ManagedFieldsEntry{applyEntry("other", tc.ours), applyEntry(us, tc.ours)}, us, action)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -94,26 +94,47 @@ func applied(entry metav1.ManagedFieldsEntry, manager string) bool {
 	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// WithoutIgnored removes the ignored fields from the manager's entry, and tells whether it had any.
-func WithoutIgnored(entries []metav1.ManagedFieldsEntry, manager string, action plan.Action) ([]metav1.ManagedFieldsEntry, bool, error) {
+// WithoutGiven removes from the manager's entry the fields that an action leaves to others: those that the spec ignores, and those that
+// an autoscaler sets from now on, which HandoverManager gets. HandoverManager loses those that the bundle sets again. It tells
+// whether anything changes.
+func WithoutGiven(entries []metav1.ManagedFieldsEntry, manager string, action plan.Action) ([]metav1.ManagedFieldsEntry, bool, error) {
 	var changed []metav1.ManagedFieldsEntry
 	held := false
+	kept := metav1.ManagedFieldsEntry{
+		Manager: inventory.HandoverManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: action.Desired.GetAPIVersion(), FieldsType: "FieldsV1",
+	}
+	keeps := action.Handover.Paths()
 	for _, entry := range entries {
-		if applied(entry, manager) {
-			fields, err := fieldsOf(entry)
-			if err != nil {
-				return nil, false, err
-			}
-			left := fields
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, false, err
+		}
+		left := fields
+		switch {
+		case applied(entry, manager):
+			left = left.Difference(keeps)
 			for _, pointer := range action.Given {
 				left = left.RecursiveDifference(fieldpath.NewSet(pathOf(left, action.Desired.Object, pointer)))
 			}
-			held = held || left.Size() < fields.Size()
-			if entry.FieldsV1, err = fieldsV1(left); err != nil {
-				return nil, false, err
-			}
+		case applied(entry, inventory.HandoverManager):
+			left = left.Difference(fieldpath.NewSet(action.Handover.Regained...))
+			keeps = keeps.Union(left)
+		}
+		held = held || left.Size() < fields.Size()
+		if applied(entry, inventory.HandoverManager) {
+			continue
+		}
+		if entry.FieldsV1, err = fieldsV1(left); err != nil {
+			return nil, false, err
 		}
 		changed = append(changed, entry)
+	}
+	if held && !keeps.Empty() {
+		var err error
+		if kept.FieldsV1, err = fieldsV1(keeps); err != nil {
+			return nil, false, err
+		}
+		changed = append(changed, kept)
 	}
 	return changed, held, nil
 }

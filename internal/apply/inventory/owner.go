@@ -26,6 +26,10 @@ const (
 	// object until a deployment adopts it.
 	OrphanManager = "satchel-orphaned"
 
+	// HandoverManager is the field manager that holds fields which left a bundle because an autoscaler sets them, so that the
+	// API server does not reset them. They are the autoscaler's as soon as it changes them.
+	HandoverManager = "satchel-handover"
+
 	managerPrefix  = "satchel/"
 	longestManager = 128 // limit of the API server
 )

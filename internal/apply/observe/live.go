@@ -34,7 +34,8 @@ type Sighting struct {
 	// unserved: the API server has no such resource.
 	Unserved bool
 	// free: it does not exist by a shared list. See plan.Observed.
-	free bool
+	free     bool
+	scalable *scalable
 }
 
 // collection is the objects to look at in one kind and namespace.
@@ -50,7 +51,10 @@ const mostShared = 16
 
 // readLive reads the metadata of everything desired or listed in the inventory.
 func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
-	look := looking{client: client, owner: in.Owner}
+	look := looking{client: client, owner: in.Owner, desired: map[inventory.ID]plan.Object{}, previous: in.Previous}
+	for _, object := range in.Desired {
+		look.desired[object.ID] = object
+	}
 	collections := collect(in)
 	found := parallel.Each(ctx, limit, collections, look.share)
 	var single []single
@@ -66,7 +70,10 @@ func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit 
 		return fmt.Errorf("observing the cluster: %w", err)
 	}
 	confirmGone(ctx, client, in, sightings)
-	return record(in, sightings)
+	if err := record(in, sightings); err != nil {
+		return err
+	}
+	return readAutoscalers(ctx, client, in, scalables(sightings))
 }
 
 // confirmGone confirms that the kinds without a resource are no longer served, before it treats
@@ -161,8 +168,10 @@ func collect(in *plan.Input) []collection {
 
 // looking reads as the tenant, on behalf of an owner.
 type looking struct {
-	client *tenant.Client
-	owner  inventory.Owner
+	client   *tenant.Client
+	owner    inventory.Owner
+	desired  map[inventory.ID]plan.Object
+	previous inventory.Inventory
 }
 
 type collectionResult struct {
@@ -257,7 +266,12 @@ func (l looking) unserved(c collection) collectionResult {
 
 func (l looking) seen(id inventory.ID, object metav1.Object) Sighting {
 	live := ownership.LiveOf(object, l.owner)
-	return Sighting{id: id, Live: &live}
+	seen := Sighting{id: id, Live: &live}
+	if desired, found := l.desired[id]; found {
+		entry, _ := l.previous.Get(id)
+		seen.scalable = scalableIn(desired, entry, live, object, l.owner)
+	}
+	return seen
 }
 
 type single struct {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/autoscaling"
 	"github.com/satchel-dev/satchel/internal/apply/plan/crdsafety"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
@@ -94,6 +95,11 @@ type Observed struct {
 	Unlisted map[inventory.ID]string
 	// Unfit says why a revision cannot work with one of the live CRDs that are judged.
 	Unfit map[inventory.ID]string
+
+	// Scaling holds objects with fields that autoscalers may set from now on, or set until now; Autoscalers are those on the
+	// cluster in their namespaces.
+	Scaling     map[inventory.ID]autoscaling.Sight
+	Autoscalers []autoscaling.Autoscaler
 
 	// Facts are what Requirements are compared with.
 	Facts requirement.Facts

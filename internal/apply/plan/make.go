@@ -34,6 +34,7 @@ func Make(in Input) Plan {
 		unreadable = in.unseenEach(plan.Unreadable)
 	}
 	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired), unreadable)
+	scalers := in.autoscalers(desired)
 	actions := make([]Action, 0, len(desired)+1)
 	planned := make([]inventory.Entry, 0, len(desired))
 	for _, object := range desired {
@@ -47,6 +48,9 @@ func Make(in Input) Plan {
 		if violation != nil {
 			plan.Violations = append(plan.Violations, *violation)
 			continue
+		}
+		if sight, found := in.Scaling[object.ID]; found {
+			action.Handover = sight.Decide(object.ID, scalers)
 		}
 		actions = append(actions, action)
 	}

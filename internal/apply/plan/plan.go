@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan/autoscaling"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
 	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
@@ -55,6 +56,8 @@ type Action struct {
 	OnlyCreate bool
 	// Untracked: it is not recorded in the inventory and never deleted.
 	Untracked bool
+	// Handover is what becomes of its fields that autoscalers set.
+	Handover autoscaling.Handover
 }
 
 // Writes tells whether the action sends a request.

@@ -39,6 +39,7 @@ func (w Writer) giveWay(ctx context.Context, action plan.Action, desired *unstru
 		return nil, refused
 	}
 	if w.DryRun {
+		w.gaveWay(action, fields)
 		return search.answer, nil
 	}
 	var answer *tenant.Answer
@@ -53,10 +54,16 @@ func (w Writer) giveWay(ctx context.Context, action plan.Action, desired *unstru
 			return w.send(ctx, action, desired, force)
 		}
 	}
-	if err == nil && w.GaveWay != nil {
-		w.GaveWay(action.ID, fields)
+	if err == nil {
+		w.gaveWay(action, fields)
 	}
 	return answer, err
+}
+
+func (w Writer) gaveWay(action plan.Action, fields []fieldmanager.Field) {
+	if w.GaveWay != nil {
+		w.GaveWay(action.ID, fields)
+	}
 }
 
 // merge reads an object, and merges the desired one with it.
@@ -145,13 +152,7 @@ func (t *trial) valid(ctx context.Context, without []fieldmanager.Field) (bool, 
 	if err != nil {
 		return false, err
 	}
-	patch := difference(t.live.Object, content)
-	delete(patch, "metadata")
-	if labels := difference(t.live.Object["metadata"], content["metadata"]); len(labels) > 0 {
-		delete(labels, "managedFields")
-		patch["metadata"] = labels
-	}
-	answer, err := t.Client.TryMerge(ctx, t.ref, patch, t.Owner.Manager())
+	answer, err := t.tryContent(ctx, t.ref, t.live, content)
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return false, nil
@@ -160,6 +161,17 @@ func (t *trial) valid(ctx context.Context, without []fieldmanager.Field) (bool, 
 	}
 	t.answer = answer
 	return true, nil
+}
+
+// tryContent asks what the API server makes of a live object with another content.
+func (w Writer) tryContent(ctx context.Context, ref tenant.Ref, live *unstructured.Unstructured, content map[string]any) (*tenant.Answer, error) {
+	patch := difference(live.Object, content)
+	delete(patch, "metadata")
+	if labels := difference(live.Object["metadata"], content["metadata"]); len(labels) > 0 {
+		delete(labels, "managedFields")
+		patch["metadata"] = labels
+	}
+	return w.Client.TryMerge(ctx, ref, patch, w.Owner.Manager())
 }
 
 // difference is the JSON merge patch that leads from one mapping to another.

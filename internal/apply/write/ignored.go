@@ -15,17 +15,17 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// applyIgnoring applies an object of which the spec ignores some fields: with these fields when
-// it creates the object, and without them afterwards. Before the fields are left out their
-// ownership is released: the API server would remove fields that only our manager holds.
-func (w Writer) applyIgnoring(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
+// applyGiving applies an object with fields that are left to others: those that the spec ignores, which it gets when it is
+// created, and not afterwards, and those that leave the bundle because an autoscaler sets them. Before the fields are left out
+// their ownership is released: the API server would remove or reset fields that only our manager holds.
+func (w Writer) applyGiving(ctx context.Context, action plan.Action) (*tenant.Answer, error) {
 	live, err := w.Client.Metadata(ctx, tenant.RefTo(action.ID, action.Resource))
 	if apierrors.IsNotFound(err) {
 		answer, err := w.claim(ctx, action)
 		if err != nil {
 			return nil, err
 		}
-		if freed, err := w.releaseIgnored(ctx, action, &answer.Meta); err != nil || freed != nil {
+		if freed, err := w.releaseGiven(ctx, action, &answer.Meta); err != nil || freed != nil {
 			return freed, err
 		}
 		return answer, nil
@@ -33,22 +33,22 @@ func (w Writer) applyIgnoring(ctx context.Context, action plan.Action) (*tenant.
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.releaseIgnored(ctx, action, live); err != nil {
+	if _, err := w.releaseGiven(ctx, action, live); err != nil {
 		return nil, err
 	}
 	action.Desired, _ = ignore.Without(action.Desired, action.Given)
 	return w.claim(ctx, action)
 }
 
-// releaseTries is how often releaseIgnored is tried when other clients write the object at
+// releaseTries is how often releaseGiven is tried when other clients write the object at
 // the same time.
 const releaseTries = 10
 
-// releaseIgnored removes the ignored fields from our managed fields entry; nil where they are not in it.
-func (w Writer) releaseIgnored(ctx context.Context, action plan.Action, live metav1.Object) (*tenant.Answer, error) {
+// releaseGiven removes the fields that are left to others from our managed fields entry; nil where they are not in it.
+func (w Writer) releaseGiven(ctx context.Context, action plan.Action, live metav1.Object) (*tenant.Answer, error) {
 	ref := tenant.RefTo(action.ID, action.Resource)
 	for try := 1; ; try++ {
-		entries, held, err := fieldmanager.WithoutIgnored(live.GetManagedFields(), w.Owner.Manager(), action)
+		entries, held, err := fieldmanager.WithoutGiven(live.GetManagedFields(), w.Owner.Manager(), action)
 		if err != nil || !held {
 			return nil, err
 		}

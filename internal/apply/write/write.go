@@ -54,8 +54,8 @@ func (w Writer) Write(ctx context.Context, action plan.Action) (*tenant.Answer, 
 			return nil, err
 		}
 	}
-	if len(action.Given) > 0 && !w.DryRun {
-		return w.applyIgnoring(ctx, action)
+	if len(action.Given)+len(action.Handover.Kept)+len(action.Handover.Regained) > 0 && !w.DryRun {
+		return w.applyGiving(ctx, action)
 	}
 	return w.claim(ctx, action)
 }
@@ -110,11 +110,31 @@ const servedPoll = 100 * time.Millisecond
 // Send sends one apply of the desired object. Where that is refused as invalid, fields that exclude what it sets give way.
 func (w Writer) Send(ctx context.Context, action plan.Action, desired *unstructured.Unstructured, force bool) (*tenant.Answer, error) {
 	desired = fieldmanager.WithoutNulls(desired)
-	answer, err := w.send(ctx, action, desired, force)
+	sent, err := w.together(ctx, action, desired)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := w.send(ctx, action, sent, force)
 	if !apierrors.IsInvalid(err) || !action.Exists() {
 		return answer, err
 	}
 	return w.giveWay(ctx, action, desired, force, err)
+}
+
+// together is what is sent in place of the desired object: in a dry run, it has the fields that an autoscaler keeps, which a dry run
+// cannot release.
+func (w Writer) together(ctx context.Context, action plan.Action, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !w.DryRun || len(action.Handover.Kept) == 0 {
+		return desired, nil
+	}
+	live, err := w.Client.Get(ctx, tenant.RefTo(action.ID, action.Resource))
+	if apierrors.IsNotFound(err) {
+		return desired, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fieldmanager.Together(desired, live, action.Handover.Paths())
 }
 
 // send sends one apply, and waits a moment where the kind is not served yet.

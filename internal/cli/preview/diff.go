@@ -22,7 +22,7 @@ func printDiff(a *kit.App, v *Preview) error {
 		if _, err := fmt.Fprint(a.Streams.Out, colored(o.Unified(), s)); err != nil {
 			return fmt.Errorf("writing the differences: %w", err)
 		}
-		for _, said := range []string{o.Unknown, o.Failed, o.Contested} {
+		for _, said := range append([]string{o.Unknown, o.Failed, o.Contested}, o.Notes...) {
 			if said != "" {
 				a.Note([]string{o.title() + ": " + said})
 			}

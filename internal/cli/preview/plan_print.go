@@ -115,6 +115,9 @@ func (t *planText) objects(v *Preview) {
 		if o.Contested != "" {
 			fmt.Fprintf(t, "      %s\n", t.style.Paint(printer.Yellow, view.Bounded(o.Contested)))
 		}
+		for _, note := range o.Notes {
+			fmt.Fprintf(t, "      %s\n", t.style.Paint(printer.Yellow, view.Bounded(note)))
+		}
 		if t.wide {
 			t.fields(o)
 		}

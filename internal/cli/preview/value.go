@@ -79,6 +79,9 @@ type ObjectPreview struct {
 	Unknown   string `json:"unknown,omitempty"`
 	Failed    string `json:"failed,omitempty"`
 	Contested string `json:"contested,omitempty"`
+	// Notes name fields that are removed because they exclude what the bundle sets, and say what becomes of fields of
+	// autoscalers that leave the bundle.
+	Notes []string `json:"notes,omitempty"`
 
 	Before, After *unstructured.Unstructured `json:"-"`
 	Desired       map[string]any             `json:"-"` // as the bundle has it
@@ -221,7 +224,7 @@ func reportAction(action plan.Action, forecast dryrun.Forecast) ObjectPreview {
 	}
 	o := ObjectPreview{
 		Verb: string(verb), Group: action.Group, Kind: action.ID.Kind, Namespace: action.Namespace, Name: action.Name,
-		Reason: action.Reason, Contested: forecast.Contested,
+		Reason: action.Reason, Contested: forecast.Contested, Notes: forecast.Notes,
 		Before: forecast.Live, After: forecast.After, Desired: action.Desired.Object, Applied: action.Previous.Confirmed(),
 	}
 	if forecast.Failed != nil {

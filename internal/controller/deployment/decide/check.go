@@ -59,6 +59,9 @@ func (st *Stage) DryRun(ctx context.Context, in *Input) (pipeline.Outcome, error
 		return pipeline.Stop, err
 	}
 	in.Decided.Plan.Recreates(check.Recreate)
+	if !in.Keeping {
+		in.Decided.Plan.Warnings = append(in.Decided.Plan.Warnings, check.Notes...)
+	}
 	if len(check.Failed) > 0 && in.Keeping {
 		in.Decided.LeftOut = append(in.Decided.LeftOut, in.Decided.LeaveOut(check.Failed)...)
 		return pipeline.Continue, nil

@@ -29,6 +29,7 @@ func (st *Stage) Emit(in *Input) {
 	st.emitApplied(in)
 	st.emitDriftCorrected(in)
 	st.emitGaveWay(in)
+	st.emitHandedOver(in)
 	st.emitDriftFound(in)
 	st.emitPruned(in)
 	st.emitRejected(in)
@@ -131,6 +132,19 @@ func (st *Stage) emitGaveWay(in *Input) {
 	}
 	if len(notes) > 0 {
 		st.Events.Warning(in.Subject, "FieldsRemoved", "Apply", "removed fields that exclude what the bundle sets: "+strings.Join(notes, "; "))
+	}
+}
+
+// emitHandedOver names the fields that left the bundle and keep their values, and the autoscalers that set them from now on.
+func (st *Stage) emitHandedOver(in *Input) {
+	var notes []string
+	for outcome := range in.outcomes() {
+		for _, field := range outcome.Kept {
+			notes = append(notes, fmt.Sprintf("%s: %s", outcome.ID, field))
+		}
+	}
+	if len(notes) > 0 {
+		st.Events.Normal(in.Subject, "FieldsHandedOver", "Apply", "kept fields that left the bundle, because an autoscaler sets them: "+strings.Join(notes, "; "))
 	}
 }
 

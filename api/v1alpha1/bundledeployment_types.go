@@ -431,7 +431,8 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Drift *DriftStatus `json:"drift,omitempty"`
 
-	// Warnings of the conversion and of the API server, at most 20.
+	// Warnings of the conversion and of the API server, and about links that the artifact lacks,
+	// at most 20.
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`

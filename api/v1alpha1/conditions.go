@@ -251,7 +251,7 @@ const (
 	// ReasonPruneFailed says that an object that left the bundle could not be deleted.
 	ReasonPruneFailed = "PruneFailed"
 	// ReasonPruneHeld says that an upgrade would delete more objects than spec.prune.limit
-	// allows; they are kept.
+	// allows, or objects of files that became links, which are not followed; they are kept.
 	ReasonPruneHeld = "PruneHeld"
 	// ReasonApprovalPending says that nothing is installed yet, because the first plan waits
 	// for an approval.

@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/satchel-dev/satchel/internal/concurrentio"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 )
 
 const (
@@ -30,13 +31,17 @@ const (
 
 // WriteCanonical writes the regular files of tree as an uncompressed tar that depends on nothing but their names and bytes:
 // sorted names, each folder right before the first file in it, no owner, epoch times, files 0644 and folders 0755. Anything
-// but regular files and folders is an error.
+// but regular files and folders is an error. What a tree is known to lack (see links.Of) is named first, in a global PAX header, which
+// those who do not know it skip.
 func WriteCanonical(ctx context.Context, w io.Writer, tree fs.FS) error {
 	names, err := regularFiles(ctx, tree)
 	if err != nil {
 		return err
 	}
 	archive := canonicalWriter{tree: tree, tar: tar.NewWriter(w), buffer: make([]byte, copyBufferBytes)}
+	if err := archive.nameLeftOut(); err != nil {
+		return err
+	}
 	for _, name := range names {
 		if err := archive.add(ctx, name); err != nil {
 			return fmt.Errorf("packing %q: %w", name, err)
@@ -44,6 +49,18 @@ func WriteCanonical(ctx context.Context, w io.Writer, tree fs.FS) error {
 	}
 	if err := archive.tar.Close(); err != nil {
 		return fmt.Errorf("ending the tar: %w", err)
+	}
+	return nil
+}
+
+// nameLeftOut writes the global header. All folders were listed before, so that a folder of the disk knows its links.
+func (w *canonicalWriter) nameLeftOut() error {
+	records, err := links.Records(links.Of(w.tree))
+	if err == nil && records != nil {
+		err = w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: records})
+	}
+	if err != nil {
+		return fmt.Errorf("naming what is left out: %w", err)
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 )
 
 func canonical(t *testing.T, tree fs.FS) []byte {
@@ -34,6 +36,46 @@ func canonical(t *testing.T, tree fs.FS) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// withLinks is a tree that lacks some files.
+type withLinks struct {
+	fs.FS
+	links []string
+}
+
+func (w withLinks) LeftOut() []string { return w.links }
+
+// TestF54CanonicalTarNamesLeftOut: what an archive lacks is named in it, and known again by who unpacks it; a tree that lacks nothing
+// has the same archive as before.
+func TestF54CanonicalTarNamesLeftOut(t *testing.T) {
+	files := fstest.MapFS{"a.yaml": {Data: []byte("a")}, "app/b.yaml": {Data: []byte("b")}}
+	plain := canonical(t, files)
+	if !bytes.Equal(plain, canonical(t, withLinks{files, nil})) {
+		t.Error("a tree that lacks nothing has another archive")
+	}
+	links := []string{"app/c.yaml", "docs"}
+	archive := canonical(t, withLinks{files, links})
+	tree, err := fetch.NewTree(t.TempDir(), fetch.DefaultLimits())
+	if err == nil {
+		err = tree.Untar(t.Context(), bytes.NewReader(archive))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(links, tree.LeftOut()); diff != "" {
+		t.Error(diff)
+	}
+	if !bytes.Equal(archive, canonical(t, tree.FS())) {
+		t.Error("packing what was unpacked gives another archive")
+	}
+	ignored, err := ignore.FS(tree.FS(), "/docs/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(canonical(t, withLinks{files, links[:1]}), canonical(t, ignored)); diff != "" {
+		t.Errorf("what is ignored on purpose is named: %s", diff)
+	}
 }
 
 func TestCanonicalTarListing(t *testing.T) {

@@ -444,3 +444,31 @@ func TestHostilePlan(t *testing.T) {
 		}
 	}
 }
+
+// TestF54PlanOfLinks: where a file of the bundle became a link, the plan says so, and that what was in it is held.
+func TestF54PlanOfLinks(t *testing.T) {
+	c := newPlayedCluster(t)
+	c.publish(webVersion1)
+	c.install()
+	dir := folderOf(t, webVersion1)
+	manifests := filepath.Join(dir, "manifests")
+	err := os.Rename(filepath.Join(manifests, "all.yaml"), filepath.Join(dir, "all.yaml"))
+	if err == nil {
+		err = os.Symlink("../all.yaml", filepath.Join(manifests, "all.yaml"))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(manifests, "other.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := c.planned(kit.ExitNo, "--path", manifests)
+	for _, o := range v.Objects {
+		if o.Verb == preview.VerbDelete {
+			t.Errorf("%s %s is deleted", o.Kind, o.Name)
+		}
+	}
+	if !strings.Contains(v.Held, `links are not followed: "all.yaml"`) || !strings.Contains(strings.Join(v.Warnings, "\n"), `"all.yaml" is a symbolic link`) {
+		t.Errorf("held %q, warnings %q", v.Held, v.Warnings)
+	}
+}

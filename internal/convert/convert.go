@@ -7,6 +7,7 @@ package convert
 import (
 	"fmt"
 	"io/fs"
+	"path"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -98,6 +99,10 @@ type Result struct {
 	// Ranks say in which order the Objects of plain+v0 are to be applied, one each: the numbers that the names of their files
 	// begin with. Those without one come last. Other formats have none.
 	Ranks []int
+	// Origins are the files that the Objects were read or made from, one each, as seen from the root of the tree; "" where that is not
+	// one file. Kustomize has none. Root is the folder, or package, that all files of the bundle are in; "." is the tree itself.
+	Origins []string
+	Root    string
 	// Undecided are the Objects without a namespace of kinds that neither Kubernetes nor the bundle defines: the caller,
 	// which knows the cluster, sets InstallNamespace on them where their kind is namespaced.
 	Undecided []*unstructured.Unstructured
@@ -129,6 +134,17 @@ func Convert(files fs.FS, o Options) (Result, error) {
 	if problem != nil {
 		return Result{}, manifest.AsError([]Problem{*problem})
 	}
+	result, err := e.convert(format, o)
+	result.Root = e.place()
+	for i, file := range result.Origins {
+		if file != "" {
+			result.Origins[i] = path.Join(result.Root, file)
+		}
+	}
+	return result, err
+}
+
+func (e entered) convert(format Format, o Options) (Result, error) {
 	switch format {
 	case PlainV0:
 		return convertPlain(e.root, o)
@@ -171,7 +187,7 @@ func convertKustomize(e entered, o Options) (Result, error) {
 		return Result{}, err
 	}
 	result := n.result()
-	result.Format, result.Warnings = Kustomize, warnings(adapted.Warnings, n.warnings)
+	result.Format, result.Warnings, result.Origins = Kustomize, warnings(adapted.Warnings, n.warnings), nil
 	return result, nil
 }
 

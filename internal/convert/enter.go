@@ -43,56 +43,62 @@ func DescribeChart(files fs.FS, o Options) (helm.Description, error) {
 // Unwrap returns the files of a bundle that paths are relative to: those given, or, where they are nothing but one folder with
 // the mark of a format, those of that folder. Packages of charts and many archives have their files in such a folder.
 func Unwrap(files fs.FS) (fs.FS, error) {
-	base, problem := unwrap(files)
+	base, _, problem := unwrap(files)
 	if problem != nil {
 		return nil, manifest.AsError([]Problem{*problem})
 	}
 	return base, nil
 }
 
-func unwrap(files fs.FS) (fs.FS, *Problem) {
+// unwrap returns the path of the folder as well.
+func unwrap(files fs.FS) (base fs.FS, folder string, problem *Problem) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
-		return nil, manifest.Unreadable(".", err)
+		return nil, "", manifest.Unreadable(".", err)
 	}
 	if len(entries) != 1 || !entries[0].IsDir() {
-		return files, nil
+		return files, ".", nil
 	}
-	inside, err := fs.Sub(files, entries[0].Name())
+	folder = entries[0].Name()
+	inside, err := fs.Sub(files, folder)
 	if err != nil {
-		return nil, manifest.Unreadable(entries[0].Name(), err)
+		return nil, "", manifest.Unreadable(folder, err)
 	}
 	d := &detector{files: inside, limits: DefaultLimits()}
 	if d.exists(annotationsFile) && d.exists(manifestsFolder) || d.marked(Helm) || d.marked(Kustomize) {
-		return inside, d.failed
+		return inside, folder, d.failed
 	}
-	return files, d.failed
+	return files, ".", d.failed
 }
 
 // entered is the part of a bundle's files that a conversion works on.
 type entered struct {
 	base     fs.FS  // what spec.path is relative to: see Unwrap
+	wrapping string // the path of base in the tree; "." is the tree itself
 	folder   string // the path of root in base; "." is base itself
 	root     fs.FS
 	packaged string // the package of a chart in root that spec.path names
 }
+
+// place is where the files of the bundle are in the tree.
+func (e entered) place() string { return path.Join(e.wrapping, e.folder, e.packaged) }
 
 // enter finds the folder that a path names, which must exist and lie inside. Without a path it is what Unwrap returns. Of the
 // package of a chart it is the folder that the package lies in.
 func enter(files fs.FS, folder string) (entered, *Problem) {
 	clean := path.Clean(strings.TrimPrefix(folder, "./"))
 	if folder == "" || clean == "." {
-		base, problem := unwrap(files)
+		base, wrapping, problem := unwrap(files)
 		if problem != nil {
 			return entered{}, problem
 		}
-		return entered{base: base, folder: ".", root: base}, nil
+		return entered{base: base, wrapping: wrapping, folder: ".", root: base}, nil
 	}
 	info, problem := look(files, folder, clean)
 	if problem != nil {
 		return entered{}, problem
 	}
-	e := entered{base: files, folder: clean}
+	e := entered{base: files, wrapping: ".", folder: clean}
 	if info.Mode().IsRegular() && load.IsPackage(clean) {
 		e.folder, e.packaged = path.Dir(clean), path.Base(clean)
 	} else if !info.IsDir() {

@@ -54,6 +54,7 @@ type normalizer struct {
 	limits    Limits
 	scopes    map[schema.GroupKind]Scope
 	objects   []*unstructured.Unstructured
+	origins   []string // files of the objects
 	undecided []*unstructured.Unstructured
 	warnings  []string
 }
@@ -70,6 +71,7 @@ func (n *normalizer) run(manifests []manifest.Manifest) []Problem {
 		}
 		problems = append(problems, n.object(m, metadata)...)
 		n.objects = append(n.objects, m.Object)
+		n.origins = append(n.origins, m.File)
 		id := manifest.IDOf(m.Object)
 		if earlier, double := first[id]; double && id.Name != "" {
 			problems = append(problems, m.Problem(manifest.RuleDuplicate,
@@ -159,7 +161,7 @@ func (n *normalizer) result(namespaces ...string) Result {
 		}
 	}
 	delete(required, "")
-	return Result{Objects: n.objects, Undecided: n.undecided, RequiredNamespaces: slices.Sorted(maps.Keys(required))}
+	return Result{Objects: n.objects, Origins: n.origins, Undecided: n.undecided, RequiredNamespaces: slices.Sorted(maps.Keys(required))}
 }
 
 // texts refuses labels and annotations that are not texts; an unquoted yes or 1.0 is the usual cause.

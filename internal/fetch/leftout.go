@@ -3,38 +3,46 @@
 package fetch
 
 import (
-	"path"
-	"slices"
-	"strings"
+	"io/fs"
+
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 )
 
-// maxLeftOut bounds the links that are named.
-const maxLeftOut = 10
-
-// meaningful are the names of folders, and of files without the ending of a manifest, that a converter would read.
-var meaningful = []string{"manifests", "templates", "charts", "crds", "metadata", ".helmignore"}
-
-// isMeaningful tells whether a converter might read a file or folder, by its name.
-func isMeaningful(name string) bool {
-	switch base := path.Base(name); strings.ToLower(path.Ext(base)) {
-	case ".yaml", ".yml", ".json", ".tpl", ".tgz":
-		return true
-	default:
-		return slices.Contains(meaningful, base)
+// leaveOutListed keeps what the header of an archive names.
+func (t *Tree) leaveOutListed(records map[string]string) {
+	for _, name := range links.Recorded(records) {
+		if where, err := t.locate(name); err == nil {
+			t.links.Add(where)
+		}
 	}
 }
 
-// leaveOut keeps the name of a link for LeftOut.
-func (f *folder) leaveOut(where string) {
-	if isMeaningful(where) && len(f.links) < maxLeftOut && !slices.Contains(f.links, where) {
-		f.links = append(f.links, where)
-	}
-}
-
-// LeftOut names links that were skipped and that a converter would read: manifests, files of charts and their folders. They are
-// at most ten, sorted; none has a file of the same name, as from another layer.
+// LeftOut names links of the tree that were skipped, sorted: any may have been a file, or a folder, of a bundle. None has a file of the
+// same name, as from another layer. The last name is links.Everything where there are too many.
 func (t *Tree) LeftOut() []string {
-	links := slices.DeleteFunc(slices.Clone(t.links), func(where string) bool { return t.kinds[where] != absent })
-	slices.Sort(links)
-	return links
+	return t.links.Names(t.prefix, func(where string) bool { return t.kinds[where] != absent })
 }
+
+// treeFS are the files of a tree, which know what was left out of them.
+type treeFS struct {
+	fs.FS
+	tree *Tree
+}
+
+// LeftOut is Tree.LeftOut: see links.Of.
+func (f treeFS) LeftOut() []string { return f.tree.LeftOut() }
+
+// ReadDir implements fs.ReadDirFS.
+func (f treeFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.FS, name) }
+
+// ReadFile implements fs.ReadFileFS.
+func (f treeFS) ReadFile(name string) ([]byte, error) { return fs.ReadFile(f.FS, name) }
+
+// Stat implements fs.StatFS.
+func (f treeFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.FS, name) }
+
+// Lstat implements fs.ReadLinkFS.
+func (f treeFS) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(f.FS, name) }
+
+// ReadLink implements fs.ReadLinkFS.
+func (f treeFS) ReadLink(name string) (string, error) { return fs.ReadLink(f.FS, name) }

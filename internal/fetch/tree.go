@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 )
 
 // Tree is a folder that is being filled with content from outside. It holds regular files (mode 0600) and folders
@@ -35,7 +37,7 @@ type folder struct {
 	limits Limits
 	left   budget
 	kinds  map[string]kind // of all paths that exist
-	links  []string        // some that are left out, by their names manifests or folders of such
+	links  links.Set       // see LeftOut
 	buffer []byte
 }
 
@@ -75,6 +77,7 @@ func treeOn(on disk, l Limits) *Tree {
 		limits: l,
 		left:   newBudget(l),
 		kinds:  map[string]kind{".": directory},
+		links:  links.Set{},
 		buffer: make([]byte, 64<<10),
 	}}
 }
@@ -149,13 +152,13 @@ func (t *Tree) Scratch() (dir string, remove func() error, err error) {
 // FS returns the files of the tree, read only.
 func (t *Tree) FS() fs.FS {
 	if t.prefix == "." {
-		return t.disk.FS()
+		return treeFS{t.disk.FS(), t}
 	}
 	sub, err := fs.Sub(t.disk.FS(), t.prefix)
 	if err != nil {
 		return brokenFS{err}
 	}
-	return sub
+	return treeFS{sub, t}
 }
 
 // Metered returns r with its bytes counted against the tree's download budget; the read that goes beyond it fails

@@ -96,6 +96,7 @@ func (t *Tree) entries(archive *tar.Reader, place placer) error {
 			if err := t.left.entry(t.limits); err != nil {
 				return err
 			}
+			t.leaveOutListed(header.PAXRecords)
 			continue
 		}
 		if err := t.entry(archive, header, place); err != nil {
@@ -146,7 +147,7 @@ func (t *Tree) makeDirEntry(where string) error {
 
 // skipLink leaves nothing under the name of a link.
 func (t *Tree) skipLink(where string) error {
-	t.leaveOut(where)
+	t.links.Add(where)
 	if t.kinds[where] == directory {
 		return Errorf(InvalidContent, "a link would replace a folder")
 	}

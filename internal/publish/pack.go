@@ -19,6 +19,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 )
 
 // Packed is a folder as one layer.
@@ -83,8 +84,19 @@ func (p *Packed) Close() error {
 	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
-// take copies the files.
+// take copies the files, and the names of what they lack.
 func (p *Packed) take(ctx context.Context, files fs.FS) error {
+	if err := p.takeFiles(ctx, files); err != nil {
+		return err
+	}
+	var err error
+	for _, name := range links.Of(files) {
+		err = errors.Join(err, p.tree.SkipLink(name))
+	}
+	return err
+}
+
+func (p *Packed) takeFiles(ctx context.Context, files fs.FS) error {
 	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -124,3 +124,15 @@ func Ranks(of convert.Result) map[inventory.ID]int {
 	}
 	return byID
 }
+
+// Origins are the files that the objects of a conversion came from, by identity; nil if that is not known.
+func Origins(of convert.Result) map[inventory.ID]string {
+	if len(of.Origins) != len(of.Objects) {
+		return nil
+	}
+	byID := make(map[inventory.ID]string, len(of.Objects))
+	for i, object := range of.Objects {
+		byID[inventory.IDOf(object)] = of.Origins[i]
+	}
+	return byID
+}

@@ -19,10 +19,16 @@ func (p *Plan) prune(in Input, wanted inventory.Inventory) {
 		return
 	}
 	stages := deletions(in, in.Previous.Minus(wanted), false)
+	var held pruning.Held
+	stages = hold(&held, stages, in.Previous, func(id inventory.ID) bool { return len(in.Withheld[id]) > 0 })
+	held.Keep(in.Withheld)
 	count, of := in.counted(stages, wanted)
 	if limit := in.Pruning.Limit; limit != nil && limit.Exceeded(count, of) {
-		p.Held = &pruning.Held{Count: count, Of: of, Limit: *limit}
-		stages = hold(p.Held, stages, in.Previous)
+		held.Exceeded = &pruning.Exceeded{Count: count, Of: of, Limit: *limit}
+		stages = hold(&held, stages, in.Previous, func(inventory.ID) bool { return true })
+	}
+	if held.Len() > 0 {
+		p.Held = &held
 	}
 	p.Inventory = in.Previous.Union(wanted).With(slices.Concat(in.remarked(wanted), in.leaving(stages), runOnce(wanted))...)
 	p.PruneFirst, p.Prune = split(stages)
@@ -63,14 +69,14 @@ func (in Input) counted(stages []DeletionStage, wanted inventory.Inventory) (cou
 
 func counts(entry inventory.Entry) bool { return entry.Mark == "" && !IsAccess(entry.ID) }
 
-// hold moves the objects that would be deleted or released from the stages to the held ones,
+// hold moves those of some objects that would be deleted or released from the stages to the held ones,
 // unless that was allowed before.
-func hold(h *pruning.Held, stages []DeletionStage, previous inventory.Inventory) []DeletionStage {
+func hold(h *pruning.Held, stages []DeletionStage, previous inventory.Inventory, some func(inventory.ID) bool) []DeletionStage {
 	var left []DeletionStage
 	for _, stage := range stages {
 		stage.Deletions = slices.DeleteFunc(slices.Clone(stage.Deletions), func(deletion Deletion) bool {
 			entry, _ := previous.Get(deletion.ID)
-			held := entry.Mark != inventory.Leaving && !deletion.RunOnce && (deletion.Deletes() || deletion.How == Release)
+			held := some(deletion.ID) && entry.Mark != inventory.Leaving && !deletion.RunOnce && (deletion.Deletes() || deletion.How == Release)
 			if held {
 				h.Objects = append(h.Objects, deletion.ID)
 			}

@@ -169,7 +169,7 @@ func TestPruneLimitHoldsRights(t *testing.T) {
 		t.Errorf("only rights go: held %v, %s", p.Held, p.Summary())
 	}
 	in.Desired = in.Desired[:9]
-	if p := plan.Make(in); p.Held == nil || p.Held.Count != 11 || p.Held.Of != 20 || len(p.Held.Objects) != 41 || p.Deletions() != 0 {
+	if p := plan.Make(in); p.Held == nil || p.Held.Exceeded.Count != 11 || p.Held.Exceeded.Of != 20 || len(p.Held.Objects) != 41 || p.Deletions() != 0 {
 		t.Errorf("held %+v, %s", p.Held, p.Summary())
 	}
 }
@@ -274,5 +274,59 @@ func TestCorrectedObjectsStillLeave(t *testing.T) {
 		if entry, _ := made.Inventory.Get(id); entry.Mark != want {
 			t.Errorf("keeping %t: the inventory has the mark %q, want %q", keeping, entry.Mark, want)
 		}
+	}
+}
+
+// TestF54WithheldPrune: what left the bundle because of a file that is left out is held, and nothing else; a limit holds the rest as well.
+func TestF54WithheldPrune(t *testing.T) {
+	link, two := []string{"app/b.yaml"}, []string{"app/b.yaml", "crds"}
+	tests := map[string]struct {
+		reason string
+		change func(*plan.Input)
+		held   int
+		going  int
+		text   []string
+	}{
+		"one of two": {"the other one left on purpose", func(in *plan.Input) { in.Withheld = map[inventory.ID][]string{configMap(9): link} }, 1, 1,
+			[]string{`links are not followed: "app/b.yaml"; so that what the bundle had from there before is kept: ConfigMap shop/c009.`, "replace the link by what it points to", "remove the link in a commit"}},
+		"both": {"two links", func(in *plan.Input) {
+			in.Withheld = map[inventory.ID][]string{configMap(8): two, configMap(9): link}
+		}, 2, 0, []string{`"app/b.yaml", "crds"; so that`, "replace the links by what they point to"}},
+		"still there": {"the bundle contains it in another file", func(in *plan.Input) { in.Withheld = map[inventory.ID][]string{configMap(0): link} }, 0, 2, nil},
+		"allowed before": {"its deletion was approved", func(in *plan.Input) {
+			in.Withheld = map[inventory.ID][]string{configMap(9): link}
+			mark(in, inventory.Leaving, 9, 10)
+		}, 0, 2, nil},
+		"kept anyhow": {"it is not released either", func(in *plan.Input) {
+			in.Withheld, in.Pruning.Disabled = map[inventory.ID][]string{configMap(9): link}, true
+		}, 1, 0, nil},
+		"with a limit": {"what is withheld does not count, and the rest exceeds the limit", func(in *plan.Input) {
+			in.Desired, in.Pruning.Limit = in.Desired[:2], &pruning.Limit{Most: 1}
+			in.Withheld = map[inventory.ID][]string{configMap(9): link}
+		}, 8, 0, []string{"7 of 10 objects would be deleted", "app/b.yaml"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := installed(10)
+			keep(&in, 8)
+			tc.change(&in)
+			p := plan.Make(in)
+			if p.Held.Len() != tc.held || p.Deletions() != tc.going {
+				t.Fatalf("%s: held %v, %d are deleted", tc.reason, p.Held, p.Deletions())
+			}
+			if p.Held == nil {
+				return
+			}
+			for _, id := range p.Held.Objects {
+				if !p.Inventory.Has(id) || slices.Contains(pruned(p.Prune), id) {
+					t.Errorf("%s is held, and leaves the inventory or is pruned", id)
+				}
+			}
+			for _, part := range tc.text {
+				if text := p.Held.String(); !strings.Contains(text, part) {
+					t.Errorf("%s: %q lacks %q", tc.reason, text, part)
+				}
+			}
+		})
 	}
 }

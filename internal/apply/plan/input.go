@@ -32,6 +32,10 @@ type Input struct {
 	// CreateNamespace is created when absent, and never deleted. Empty: none.
 	CreateNamespace string
 
+	// Withheld are objects that left the bundle because of files that are left out of it, such as links, with the names of these files:
+	// they are neither deleted nor released.
+	Withheld map[inventory.ID][]string
+
 	// Keeping: all desired objects were applied before, and a newer revision
 	// fails: nothing is deleted or released.
 	Keeping bool

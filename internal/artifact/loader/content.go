@@ -23,10 +23,15 @@ type Content struct {
 	file  *os.File
 	index []packed.Entry
 	files fs.FS
+	// leftOut are links that the files lack.
+	leftOut []string
 }
 
 // FS returns the files, read only. It must not be used after Close.
 func (c *Content) FS() fs.FS { return c.files }
+
+// LeftOut names links that the files lack: see fetch.Tree.LeftOut.
+func (c *Content) LeftOut() []string { return c.leftOut }
 
 // File holds the files one after the other, open for reading only, as Index lists them.
 func (c *Content) File() *os.File { return c.file }
@@ -52,7 +57,7 @@ func (l *Loader) unpack(ctx context.Context, archive io.Reader, identity string)
 	if err := unpackInto(ctx, tree, archive, identity); err != nil {
 		return nil, errors.Join(err, write.Close(), tree.Close())
 	}
-	content := &Content{files: tree.FS()}
+	content := &Content{files: tree.FS(), leftOut: tree.LeftOut()}
 	if content.file, content.index, err = tree.Packed(); err != nil {
 		return nil, volume.WrapError("unpacking", errors.Join(err, tree.Close()))
 	}

@@ -65,7 +65,7 @@ func OpenArtifact(ctx context.Context, a *kit.App, config *rest.Config, owner ar
 		Files: content.FS(),
 		From:  fmt.Sprintf("revision %s of %s", of.Revision, owner),
 		Close: func() error { return errors.Join(content.Close(), os.RemoveAll(dir)) },
-		Notes: func() []string { return nil },
+		Notes: leftOutOf(content.FS()),
 	}, nil
 }
 

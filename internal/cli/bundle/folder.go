@@ -81,5 +81,8 @@ func (f *Folder) Links() []string {
 	return names
 }
 
+// LeftOut is Links, for package artifact.
+func (f *Folder) LeftOut() []string { return f.Links() }
+
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }

@@ -86,7 +86,7 @@ func OpenSource(ctx context.Context, a *kit.App, source *v1alpha1.BundleSourceSp
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
-	return &Bundle{Files: files, From: strings.Join(words, ", "), Close: remove, Notes: func() []string { return nil }}, nil
+	return &Bundle{Files: files, From: strings.Join(words, ", "), Close: remove, Notes: leftOutOf(files)}, nil
 }
 
 // resolveParts resolves each source, and says in words what it is.

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
+	"github.com/satchel-dev/satchel/internal/spec/leftout"
 )
 
 // plan observes the cluster, plans, and tries the writes as dry runs. The hashes of the applied objects need the controller's
@@ -44,6 +45,7 @@ func (p *Previewer) plan(ctx context.Context, result convert.Result) error {
 		return err
 	}
 	in.Facts.Offers = p.offers(ctx, spec.Needs(in))
+	in.Withheld = leftout.Hold(p.files, p.applied(ctx), in.Previous)
 	p.made = plan.Make(in)
 	if err := p.protectDependents(ctx, asked.RequirementsPolicy, result.Package); err != nil {
 		return err

@@ -25,8 +25,10 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
+	"github.com/satchel-dev/satchel/internal/spec/leftout"
 	"github.com/satchel-dev/satchel/internal/spec/values"
 	"github.com/satchel-dev/satchel/internal/view"
 )
@@ -56,7 +58,9 @@ type Previewer struct {
 	declared  *bundle.Declared // of the files of -f; nil without
 	owner     inventory.Owner
 	previous  inventory.Inventory
-	scrub     *values.Scrubber // removes values of Secrets from messages
+	files     leftout.Bundle          // of what is previewed
+	origins   map[inventory.ID]string // of its objects
+	scrub     *values.Scrubber        // removes values of Secrets from messages
 	made      plan.Plan
 	forecasts map[inventory.ID]dryrun.Forecast
 	Out       *Preview
@@ -171,7 +175,9 @@ func (p *Previewer) convert(ctx context.Context) (result convert.Result, err err
 		return convert.Result{}, p.scrub.Error(kit.Refused(err, false))
 	}
 	p.Out.Format = string(result.Format)
-	p.Out.Warnings = slices.Clone(result.Warnings)
+	p.files = leftout.Bundle{Format: result.Format, Root: result.Root, LeftOut: links.Of(b.Files)}
+	p.origins = spec.Origins(result)
+	p.Out.Warnings = slices.Concat(result.Warnings, links.Warnings(p.files.LeftOut))
 	if p.Out.secret = spec.FromSecrets(read.Needed, read.Contents); p.Out.secret {
 		return result, nil
 	}

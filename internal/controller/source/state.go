@@ -55,7 +55,7 @@ type state struct {
 	published *meta.Artifact
 	// resolved are the versions that the published artifact was made from.
 	resolved []fetch.Resolved
-	// leftOut are links that look like files of a bundle, and that the published artifact lacks.
+	// leftOut are links that the published artifact lacks.
 	leftOut []string
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source/failure"
 	"github.com/satchel-dev/satchel/internal/controller/source/trust"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -52,16 +53,7 @@ func setArtifact(s *state) {
 		return
 	}
 	status.SourcesDigest, status.Resolved = effective.SourcesDigest(&s.object.Spec), s.resolvedSources()
-	status.Warnings = warnings(s.leftOut)
-}
-
-// warnings are about links that look like files of a bundle.
-func warnings(leftOut []string) []string {
-	var texts []string
-	for _, name := range leftOut {
-		texts = append(texts, pipeline.Shorten(name, 200)+" is a symbolic or hard link, which is not followed: the artifact lacks it; put the file itself in its place")
-	}
-	return texts
+	status.Warnings = links.Warnings(s.leftOut)
 }
 
 // renewValidators records how the upstreams name content that is the same as before: the index of a Helm repository changes

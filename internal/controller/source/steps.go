@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/source/trust"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -172,7 +173,7 @@ func (r *Reconciler) store(ctx context.Context, s *state, tree *fetch.Tree) (pip
 	}
 	s.published = &published
 	s.untrusted = nil
-	s.leftOut = tree.LeftOut()
+	s.leftOut = links.Of(files)
 	r.keepSignatures(ctx, s, published)
 	return pipeline.Continue, nil
 }

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 )
 
 // vcs are the folders of version control systems, which no bundle is made of.
@@ -41,6 +43,11 @@ func Check(list string) error {
 type filtered struct {
 	fs.FS
 	patterns []pattern
+}
+
+// LeftOut names what is missing from the files, but for what the patterns leave out on purpose.
+func (f filtered) LeftOut() []string {
+	return slices.DeleteFunc(links.Of(f.FS), func(name string) bool { return f.without(name, false) || f.without(name, true) })
 }
 
 // match tells whether the last pattern that is about a path leaves it out.

@@ -65,6 +65,8 @@ type resultHead struct {
 	Format             convert.Format
 	Hooks              []hookHead
 	Ranks              []int
+	Origins            []string
+	Root               string
 	Undecided          []int
 	Warnings           []string
 	RequiredNamespaces []string
@@ -122,7 +124,7 @@ func (c *Converted) Result() (convert.Result, error) {
 	}
 	first := len(all) - len(head.Hooks)
 	result := convert.Result{
-		Format: head.Format, Objects: all[:first:first], Ranks: head.Ranks, Warnings: head.Warnings, RequiredNamespaces: head.RequiredNamespaces,
+		Format: head.Format, Objects: all[:first:first], Ranks: head.Ranks, Origins: head.Origins, Root: head.Root, Warnings: head.Warnings, RequiredNamespaces: head.RequiredNamespaces,
 		Certificates: head.Certificates, Requirements: head.Requirements, Package: head.Package, Version: head.Version,
 	}
 	for i, hook := range head.Hooks {
@@ -169,7 +171,7 @@ func isChart(files fs.FS, o convert.Options) bool {
 
 func answerOf(result convert.Result, installNamespace string) (convertAnswer, error) {
 	answer := convertAnswer{Result: resultHead{
-		Format: result.Format, Ranks: result.Ranks, Warnings: result.Warnings, RequiredNamespaces: result.RequiredNamespaces,
+		Format: result.Format, Ranks: result.Ranks, Origins: result.Origins, Root: result.Root, Warnings: result.Warnings, RequiredNamespaces: result.RequiredNamespaces,
 		Certificates: result.Certificates, Requirements: result.Requirements, Package: result.Package, Version: result.Version,
 	}}
 	all := result.Objects

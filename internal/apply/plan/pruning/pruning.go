@@ -4,6 +4,8 @@ package pruning
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -86,12 +88,31 @@ func (p Policy) RemovesFirst(ending ownership.Ending) bool {
 	return p.First
 }
 
-// Held are the objects that a plan does not delete because of the limit.
+// Held are the objects that left the bundle and that a plan keeps, because of the limit, or of files that are left out of the bundle.
 type Held struct {
-	Objects []inventory.ID // all that left the bundle, sorted
-	Count   int            // deletions that count
-	Of      int            // of so many objects
-	Limit   Limit
+	Objects  []inventory.ID // sorted
+	Exceeded *Exceeded      // the limit, which holds all that left the bundle; nil where it holds none
+	LeftOut  []LeftOut      // those of the objects that are held because of files; sorted
+}
+
+// Exceeded is a limit, and what exceeds it.
+type Exceeded struct {
+	Count int // deletions that count
+	Of    int // of so many objects
+	Limit Limit
+}
+
+// LeftOut is an object and the files because of which it is held.
+type LeftOut struct {
+	Object inventory.ID `json:"object"`
+	Files  []string     `json:"files"`
+}
+
+// Keep notes the files because of which the objects are held.
+func (h *Held) Keep(files map[inventory.ID][]string) {
+	for _, id := range h.Objects {
+		h.LeftOut = append(h.LeftOut, LeftOut{Object: id, Files: files[id]})
+	}
 }
 
 // Len is their number.
@@ -102,19 +123,55 @@ func (h *Held) Len() int {
 	return len(h.Objects)
 }
 
-// mostHeld is how many objects are named.
+// mostHeld is how many objects, or files, are named.
 const mostHeld = 10
 
-// String says what is held, and how to proceed.
+// String says what is held, and how to proceed. An approval is another way, which the caller names.
 func (h Held) String() string {
-	names := make([]string, 0, mostHeld)
-	for _, id := range h.Objects[:min(len(h.Objects), mostHeld)] {
-		names = append(names, id.String())
+	var texts []string
+	if len(h.LeftOut) > 0 {
+		texts = append(texts, h.leftOut())
 	}
-	if more := len(h.Objects) - mostHeld; more > 0 {
+	if e := h.Exceeded; e != nil {
+		texts = append(texts, fmt.Sprintf("%d of %s would be deleted, more than spec.prune.limit (%s) allows at once, so that all that left the bundle is kept: %s. "+
+			"If it shall go, raise spec.prune.limit; if it shall stay, bring it back in the bundle",
+			e.Count, plural.Of(e.Of, "object"), e.Limit, listed(h.Objects, inventory.ID.String)))
+	}
+	return strings.Join(texts, ". ")
+}
+
+// leftOut is the part of String about files.
+func (h Held) leftOut() string {
+	var objects []inventory.ID
+	var files []string
+	for _, one := range h.LeftOut {
+		objects = append(objects, one.Object)
+		files = append(files, one.Files...)
+	}
+	slices.Sort(files)
+	files = slices.Compact(files)
+	links := plural.Choose(len(files), "link", "links")
+	return fmt.Sprintf("left out of the artifact, because links are not followed: %s; so that what the bundle had from there before is kept: %s. "+
+		"If it shall stay, replace the %s by what %s to; if it shall go, remove the %s in a commit",
+		listed(files, quote), listed(objects, inventory.ID.String), links, plural.Choose(len(files), "it points", "they point"), links)
+}
+
+// quote shows the name of a file, which its author chose.
+func quote(name string) string {
+	if name == "." {
+		return "more files than can be named"
+	}
+	return strconv.QuoteToGraphic(name[:min(len(name), 200)]) // names of files have no invisible characters: see package fetch
+}
+
+// listed joins some of the items.
+func listed[T any](items []T, name func(T) string) string {
+	names := make([]string, 0, mostHeld+1)
+	for _, item := range items[:min(len(items), mostHeld)] {
+		names = append(names, name(item))
+	}
+	if more := len(items) - mostHeld; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of %s would be deleted, more than spec.prune.limit (%s) allows at once, so that all that left the bundle is kept: %s. "+
-		"If it shall go, raise spec.prune.limit; if it shall stay, bring it back in the bundle",
-		h.Count, plural.Of(h.Of, "object"), h.Limit, strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }

@@ -83,7 +83,7 @@ type Consent struct {
 }
 
 // Consider computes the digest of a plan and looks up the decisions about it. Where a
-// plan with a held prune is approved, the plan is made again without the limit.
+// plan with a held prune is approved, the plan is made again without what holds it.
 func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input, made *plan.Plan) (*Consent, error) {
 	c := &Consent{Substance: q.Substance, reach: q.Reach, destroys: made.Destroys(q.Listed)}
 	var err error
@@ -112,6 +112,7 @@ func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input
 	}
 	if c.approved != nil && c.Denied == nil && made.Held != nil {
 		observed.Pruning.Limit = nil
+		observed.Withheld = nil
 		*made = plan.Make(observed)
 	}
 	return c, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/leftout"
 )
 
 // Plan compares the desired with the live objects, and makes the plan.
@@ -32,6 +33,9 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 		return pipeline.Stop, err
 	}
 	observed.Facts.Offers = st.offers(ctx, in, observed)
+	if !in.Keeping {
+		observed.Withheld = leftout.Hold(in.Rendered.Bundle, in.Snapshot.Files(), observed.Previous)
+	}
 	made := plan.Make(observed)
 	if in.Resolved.BesideAttempt {
 		made.LeaveOut(func(object plan.Object) bool { return in.writtenByAttempt(object) })

@@ -59,11 +59,13 @@ func hashesOf(objects []plan.Object) map[inventory.ID]string {
 
 // KeepSnapshot stores a snapshot that was made again, with the objects as the plan of the applied revision has them, unless it left
 // some out.
-func (st *Stage) KeepSnapshot(in *Input, again snapshot.Snapshot) (err error) {
+func (st *Stage) KeepSnapshot(in *Input, again snapshot.Snapshot) error {
 	if in.Decided.Plan == nil || len(in.Decided.LeftOut) > 0 {
 		return nil
 	}
-	if again.Objects, err = in.Rendered.Bare(in.Subject, in.Decided.Plan.Objects()); err == nil {
+	objects, err := in.Rendered.Bare(in.Subject, in.Decided.Plan.Objects())
+	if err == nil {
+		again.Replace(objects)
 		err = snapshot.Save(st.Snapshots, string(in.Object.UID), again)
 	}
 	if err != nil {
@@ -80,6 +82,7 @@ func (st *Stage) saveSnapshot(in *Input) error {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}
 	last := snapshot.Snapshot{Revision: in.Resolved.Revision(), Target: in.Listed.Current().Target(), Objects: objects, Certificates: in.Rendered.Wanted, Hooks: in.Rendered.Hooks}
+	last.Files = in.Rendered.Files(objects, in.Decided.Plan.Held)
 	if err := snapshot.Save(st.Snapshots, string(in.Object.UID), last); err != nil {
 		return fmt.Errorf("keeping the applied objects: %w", err)
 	}

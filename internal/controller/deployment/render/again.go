@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/leftout"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -53,6 +54,7 @@ func (st *Stage) Again(ctx context.Context, in *Input) (last snapshot.Snapshot, 
 	}
 	in.Rendered.Desired, in.Rendered.Hooks, in.Rendered.Wanted = result.Objects, spec.Hooks(result), result.Certificates
 	in.Rendered.Substance.Content = converted.Content
+	in.Rendered.Describe(result)
 	if err := st.digestMaterial(in); err != nil {
 		return last, err
 	}
@@ -62,5 +64,6 @@ func (st *Stage) Again(ctx context.Context, in *Input) (last snapshot.Snapshot, 
 	return snapshot.Snapshot{
 		Revision: kept.Revision, Target: in.Listed.Current().Target(),
 		Objects: slices.Clone(in.Rendered.Desired), Certificates: in.Rendered.Wanted, Hooks: in.Rendered.Hooks,
+		Files: snapshot.Files{Origins: leftout.OriginsOf(in.Rendered.Desired, in.Rendered.Origins)}, // all links count as new: what they held is not known
 	}, nil
 }

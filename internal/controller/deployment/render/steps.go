@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
@@ -49,6 +50,7 @@ func (st *Stage) Load(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonArtifactFailed, Err: err}
 	}
 	in.Rendered.Unpacked = content
+	in.Rendered.Bundle.LeftOut = content.LeftOut()
 	return pipeline.Continue, nil
 }
 
@@ -84,7 +86,8 @@ func (st *Stage) Convert(ctx context.Context, in *Input) (pipeline.Outcome, erro
 	in.Rendered.Ranks = spec.Ranks(result)
 	in.Rendered.Wanted, in.Rendered.Requires = result.Certificates, result.Requirements
 	in.Rendered.Contains, in.Rendered.Version = result.Package, result.Version
-	in.Rendered.Warnings = slices.Concat(converted.Warnings, result.Warnings)
+	in.Rendered.Describe(result)
+	in.Rendered.Warnings = slices.Concat(converted.Warnings, result.Warnings, links.Warnings(in.Rendered.Bundle.LeftOut))
 	in.Object.Status.Format = v1alpha1.Format(result.Format)
 	in.Rendered.Converted = true
 	return pipeline.Continue, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/plural"
 	"github.com/satchel-dev/satchel/internal/spec/revision"
 )
@@ -46,10 +47,19 @@ func (st *Stage) emitPlanWarnings(in *Input) {
 	}
 }
 
-// emitObjectWarnings emits the warnings of the API server and of the conversion: once,
-// while the status holds the warning.
+// emitObjectWarnings emits the warnings of the API server and of the conversion, and those about files that are left out of the artifact:
+// once, while the status holds the warning.
 func (st *Stage) emitObjectWarnings(in *Input) {
-	if fresh := in.fresh(in.Object.Status.Warnings, in.planWarnings()); fresh != "" {
+	var leftOut []string
+	for _, warning := range in.Object.Status.Warnings {
+		if links.IsWarning(warning) {
+			leftOut = append(leftOut, warning)
+		}
+	}
+	if fresh := in.fresh(leftOut, nil); fresh != "" {
+		st.Events.Warning(in.Subject, "FilesLeftOut", "Convert", fresh)
+	}
+	if fresh := in.fresh(in.Object.Status.Warnings, append(in.planWarnings(), leftOut...)); fresh != "" {
 		st.Events.Warning(in.Subject, "ObjectWarning", "Apply", fresh)
 	}
 }

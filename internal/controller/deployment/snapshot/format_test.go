@@ -15,7 +15,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/format"
@@ -28,6 +30,9 @@ func TestF56WhatIsStored(t *testing.T) {
 	last := Snapshot{
 		Revision: "v1", Target: "uid", Objects: []*unstructured.Unstructured{object},
 		Certificates: []convert.Certificate{{Namespace: "shop", Secret: "web-cert"}}, Hooks: []plan.Hook{{}},
+		Files: Files{Origins: []string{"app/a.yaml"}, LeftOut: []string{"b.yaml"}, Held: []pruning.LeftOut{{
+			Object: inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "b"}, Files: []string{"b.yaml"},
+		}}},
 	}
 	dir := t.TempDir()
 	snapshots, err := lastapplied.Open(dir, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec/leftout"
 )
 
 // Reader reads the snapshot of a deployment once, when it is first needed.
@@ -25,6 +26,7 @@ type Reader struct {
 	objects map[inventory.ID]*unstructured.Unstructured
 	wanted  []convert.Certificate
 	begun   map[inventory.ID][]Begun // from the same file, before this reconcile
+	files   leftout.Applied
 }
 
 // NewReader returns a reader of the snapshot of a deployment.
@@ -35,20 +37,32 @@ func NewReader(snapshots *lastapplied.Snapshots, uid string) *Reader {
 // Object finds an object of the snapshot, and tells whether it trusted the certificates then; nil
 // when there is none.
 func (r *Reader) Object(id inventory.ID) (last *unstructured.Unstructured, trusted bool) {
-	r.once.Do(func() {
-		last, _, err := Read(r.snapshots, r.uid)
-		if err != nil {
-			return // without it, a field of another field manager is reported instead of reclaimed
-		}
-		r.wanted = last.Certificates
-		r.readBegun(last.Begun)
-		r.objects = make(map[inventory.ID]*unstructured.Unstructured, len(last.Objects))
-		for _, object := range last.Objects {
-			r.objects[inventory.IDOf(object)] = object
-		}
-	})
+	r.once.Do(r.read)
 	last = r.objects[id]
 	return last, last != nil && certificate.Trusts(last, certificates.Requests(r.wanted))
+}
+
+// Files says which files the objects of the snapshot came from.
+func (r *Reader) Files() leftout.Applied {
+	r.once.Do(r.read)
+	return r.files
+}
+
+func (r *Reader) read() {
+	last, applied, err := Read(r.snapshots, r.uid)
+	if err != nil {
+		return // without it, a field of another field manager is reported instead of reclaimed
+	}
+	r.wanted = last.Certificates
+	r.readBegun(last.Begun)
+	r.objects = make(map[inventory.ID]*unstructured.Unstructured, len(last.Objects))
+	for _, object := range last.Objects {
+		r.objects[inventory.IDOf(object)] = object
+	}
+	r.files = leftout.Applied{Known: applied, LeftOut: last.Files.LeftOut, Origins: last.origins(), Held: map[inventory.ID][]string{}}
+	for _, held := range last.Files.Held {
+		r.files.Held[held.Object] = held.Files
+	}
 }
 
 // readBegun indexes the objects that were begun before this reconcile.

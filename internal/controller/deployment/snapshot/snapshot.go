@@ -11,9 +11,11 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec/leftout"
 )
 
 // Snapshot is what a deployment applied last. It serves to correct drift of the running
@@ -30,8 +32,19 @@ type Snapshot struct {
 	Certificates []convert.Certificate `json:"certificates,omitempty"`
 	// Hooks of the revision.
 	Hooks []plan.Hook `json:"hooks,omitempty"`
+	// Files say where the objects came from.
+	Files Files `json:"files"`
 	// Begun are objects of newer plans, some of which may have been written. They are stored beside the other fields: see KeepBegun.
 	Begun []Begun `json:"-"`
+}
+
+// Files are the files of a revision: see package leftout.
+type Files struct {
+	// Origins are those that the objects came from, one each.
+	Origins []string `json:"origins,omitempty"`
+	// LeftOut are the links that its artifact lacks, and Held what they keep.
+	LeftOut []string          `json:"leftOut,omitempty"`
+	Held    []pruning.LeftOut `json:"held,omitempty"`
 }
 
 // Begun is an object as it was planned, and the hash of its content in the
@@ -89,7 +102,23 @@ func (s Snapshot) encode() ([]byte, error) {
 		Objects      []map[string]any      `json:"objects"`
 		Certificates []convert.Certificate `json:"certificates,omitempty"`
 		Hooks        []plan.Hook           `json:"hooks,omitempty"`
-	}{s.Revision, s.Target, objects, s.Certificates, s.Hooks})
+		Files        Files                 `json:"files"`
+	}{s.Revision, s.Target, objects, s.Certificates, s.Hooks, s.Files})
+}
+
+// Replace replaces the objects by the same ones as they are applied.
+func (s *Snapshot) Replace(objects []*unstructured.Unstructured) {
+	s.Files.Origins = leftout.OriginsOf(objects, s.origins())
+	s.Objects = objects
+}
+
+// origins are the files of the objects.
+func (s *Snapshot) origins() map[inventory.ID]string {
+	byID := make(map[inventory.ID]string, len(s.Objects))
+	for i, file := range s.Files.Origins[:min(len(s.Files.Origins), len(s.Objects))] {
+		byID[inventory.IDOf(s.Objects[i])] = file
+	}
+	return byID
 }
 
 // Save stores the snapshot of a deployment, if it is not stored already. Nothing counts as begun afterwards.

@@ -11,10 +11,14 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
+	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/leftout"
 )
 
 // Rendered is the revision as objects: the result of the steps load, convert and certify.
@@ -28,6 +32,9 @@ type Rendered struct {
 	Converted bool
 	Ranks     map[inventory.ID]int // of Desired: see observe.Request
 	Hooks     []plan.Hook          // of the revision
+	// Bundle are the files of the revision, and Origins those that Desired came from.
+	Bundle  leftout.Bundle
+	Origins map[inventory.ID]string
 	// Wanted are the certificates that Desired mounts and trusts, and Issued the result
 	// of certify; nil while none is wanted or certify did not run.
 	Wanted []convert.Certificate
@@ -39,6 +46,21 @@ type Rendered struct {
 	Warnings []string
 
 	approval.Substance // of Desired
+}
+
+// Describe notes the files of a conversion.
+func (r *Rendered) Describe(of convert.Result) {
+	r.Bundle.Format, r.Bundle.Root = of.Format, of.Root
+	r.Origins = spec.Origins(of)
+}
+
+// Files says where some objects of the plan, as they are applied, came from, and what links of the artifact hold.
+func (r *Rendered) Files(objects []*unstructured.Unstructured, held *pruning.Held) snapshot.Files {
+	files := snapshot.Files{Origins: leftout.OriginsOf(objects, r.Origins), LeftOut: r.Bundle.LeftOut}
+	if held != nil {
+		files.Held = held.LeftOut
+	}
+	return files
 }
 
 // Close removes the unpacked artifact.

@@ -74,7 +74,8 @@ type BundleCatalogStatus struct {
 	Content *CatalogContent `json:"content,omitempty"`
 
 	// Problems are what is wrong in the catalog that is served, at most 20. A package that cannot
-	// be read is left out; the others are not affected.
+	// be read is left out; the others are not affected. Channels with several heads, or none, are
+	// named as well: which of their bundles is the newest one is not certain.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20

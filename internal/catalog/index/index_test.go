@@ -164,6 +164,14 @@ func TestProblemsArePerPackage(t *testing.T) {
 		"no schema": {
 			"the blob of a package cannot be understood", `{"package":"bakery","name":"x"}`, "package bakery is left out: z.json, blob 1: the field schema is missing", true, "",
 		},
+		"two heads": {
+			"which bundle is the newest one is not certain", `{"schema":"olm.channel","package":"bakery","name":"x","entries":[{"name":"a"},{"name":"b"}]}`,
+			`package bakery: channel "x" has 2 heads, which no entry replaces or skips: a, b`, false, "",
+		},
+		"cycle": {
+			"no bundle is the newest one", `{"schema":"olm.channel","package":"bakery","name":"x","entries":[{"name":"a","replaces":"b"},{"name":"b","replaces":"a"}]}`,
+			`package bakery: channel "x" has no head`, false, "",
+		},
 		"entries": {
 			"a limit of one package spoils that package", `{"schema":"olm.channel","package":"bakery","name":"x","entries":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"d"}]}`,
 			"package bakery is left out: z.json, blob 1: olm.channel \"x\": more than 3 entries", true, "",

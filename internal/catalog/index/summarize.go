@@ -58,13 +58,17 @@ func (x *Index) Summarize(lean io.ReaderAt, to io.Writer) error {
 	return nil
 }
 
-// mention adds the entries of channels without a bundle to the problems.
+// mention adds the entries of channels without a bundle to the problems, and channels that are not one chain, of which the newest
+// bundle is not certain.
 func (x *Index) mention(p *catalog.Package) {
 	bundles := make(map[string]bool, len(p.Bundles))
 	for _, bundle := range p.Bundles {
 		bundles[bundle.Name] = true
 	}
 	for _, channel := range p.Channels {
+		if fault := graph.Fault(channel); fault != "" && len(x.Problems) < mostProblems {
+			x.Problems = append(x.Problems, shorten(fmt.Sprintf("package %s: %s", p.Name, fault)))
+		}
 		missing, first := 0, ""
 		for _, entry := range channel.Entries {
 			if bundles[entry.Name] {

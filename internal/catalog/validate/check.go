@@ -90,47 +90,8 @@ func (c *checker) channel(channel catalog.Channel) {
 			c.add(Error, "channel %q: the skipRange %q of %q is invalid, and counts for nothing: %v", channel.Name, entry.SkipRange, entry.Name, err)
 		}
 	}
-	c.chain(channel, entries)
-}
-
-// chain checks that one entry is the newest, and that replaces and skips lead from it to all others.
-func (c *checker) chain(channel catalog.Channel, entries map[string]catalog.Entry) {
-	heads := graph.Heads(channel)
-	switch {
-	case len(heads) == 0:
-		c.add(Error, "channel %q has no head: each entry is replaced or skipped by another one, so there is a cycle", channel.Name)
-		return
-	case len(heads) > 1:
-		c.add(Error, "channel %q has %d heads, which no entry replaces or skips: %s", channel.Name, len(heads), strings.Join(heads, ", "))
-		return
-	}
-	skipped := map[string]bool{}
-	for _, entry := range entries {
-		for _, name := range entry.Skips {
-			skipped[name] = true
-		}
-	}
-	seen := map[string]bool{}
-	path := []string{}
-	for at := heads[0]; at != ""; at = entries[at].Replaces {
-		path = append(path, at)
-		if seen[at] {
-			c.add(Error, "channel %q: replaces has a cycle: %s", channel.Name, strings.Join(path, " replaces "))
-			return
-		}
-		seen[at] = true
-		if skipped[entries[at].Replaces] {
-			break // the chain of opm validate ends where it leads to a skipped entry
-		}
-	}
-	var stranded []string
-	for name := range entries {
-		if !seen[name] && !skipped[name] {
-			stranded = append(stranded, name)
-		}
-	}
-	if slices.Sort(stranded); len(stranded) > 0 {
-		c.add(Error, "channel %q: no chain of replaces leads from the head %s to %s, and no entry skips it", channel.Name, heads[0], strings.Join(stranded, ", "))
+	if fault := graph.Fault(channel); fault != "" {
+		c.add(Error, "%s", fault)
 	}
 }
 

@@ -144,6 +144,8 @@ var warnings = []struct{ words, rule, remedy string }{
 	{"selects other Pods", "O4", "rename the Service, or leave it out"},
 	{"leads elsewhere", "O4", "rename the Service, or give the port another number"},
 	{"is a custom resource of the group", "A2", "leave it out of the bundle; examples belong into the annotation alm-examples"},
+	{"it does not get these permissions", "A4", "leave the namespace of the subject to spec.install of the ClusterServiceVersion, which binds its accounts, or install in that namespace"},
+	{"which is not of the bundle", "A4", "check whether that account is meant to have these permissions"},
 	{"not manifests by name", "P4", "move them out of manifests/"},
 	{"is written in v1beta1", "P10", "write it in v1"},
 	{"is not a valid name, and is ignored", "identity", "correct it, or leave it out"},

@@ -25,7 +25,8 @@ func aRemovalPlan() remove.RemovalPlan {
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "widgets.example.org", Why: "is kept with the resources of its kind"},
 		{Kind: "PersistentVolumeClaim", Namespace: "demo", Name: "data", Why: "is kept, as its annotation satchel.dev/deletion-policy says"},
 	}, Unknown: []remove.AffectedObject{{Kind: "Secret", Namespace: "other", Name: "a" + steering, Why: "you may not get it"}},
-		Resources: []remove.Population{{Definition: "widgets.example.org", Kind: "Widget", Count: 3, Namespaces: []string{"a", "b"}, Deployments: []string{"a/b"}},
+		Resources: []remove.Population{{Definition: "widgets.example.org", Kind: "Widget", Count: 3, Namespaces: []string{"a", "b"}, Deployments: []string{"a/b"},
+			Finalized: 2, Finalizers: []string{"example.org/cleanup"}},
 			{Definition: "gadgets.example.org", Problem: "its resources cannot be listed: " + steering}},
 		Source: "podinfo", Needed: []string{"web"}}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {

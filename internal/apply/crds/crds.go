@@ -3,6 +3,9 @@
 package crds
 
 import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -53,4 +56,11 @@ func Resources(crd *unstructured.Unstructured) schema.GroupVersionResource {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	return schema.GroupVersionResource{Group: group, Version: served, Resource: plural}
+}
+
+// Finalizers are those that only a controller removes, of a resource's finalizers; the others are of the API server.
+func Finalizers(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
+	})
 }

@@ -51,3 +51,9 @@ func TestUnfit(t *testing.T) {
 		})
 	}
 }
+
+func TestFinalizers(t *testing.T) {
+	if got := crds.Finalizers([]string{"foregroundDeletion", "example.org/cleanup", "orphan"}); len(got) != 1 || got[0] != "example.org/cleanup" {
+		t.Errorf("got %v", got)
+	}
+}

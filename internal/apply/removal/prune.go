@@ -238,6 +238,7 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 	if !ownership.LiveOf(live, d.owner).Ours(d.owner) {
 		return end{gone: true, note: notOurs}
 	}
+	finalized := d.finalized(ctx, deletion, live)
 	kept, err := d.orphan(ctx, deletion, live)
 	switch {
 	case ctx.Err() != nil:
@@ -250,7 +251,7 @@ func (d deleter) release(ctx context.Context, deletion plan.Deletion) end {
 		return end{waiting: kept.Waiting}
 	}
 	note := "is kept, marked " + inventory.AnnotationOrphaned
-	for _, more := range []string{kept.Note, kept.Loss()} {
+	for _, more := range []string{kept.Note, kept.Loss(), finalized} {
 		if more != "" {
 			note += "; " + more
 		}

@@ -29,6 +29,9 @@ type Population struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Deployments are other BundleDeployments that have some of them.
 	Deployments []string `json:"deployments,omitempty"`
+	// Finalized is how many of them have finalizers, and Finalizers are these.
+	Finalized  int      `json:"finalized,omitempty"`
+	Finalizers []string `json:"finalizers,omitempty"`
 	// Problem says why they could not be counted.
 	Problem string `json:"problem,omitempty"`
 
@@ -57,6 +60,9 @@ func (p Population) String() string {
 	}
 	if len(p.Deployments) > 0 {
 		text += ", some of them of " + view.WordList(p.Deployments)
+	}
+	if p.Finalized > 0 {
+		text += fmt.Sprintf("; %d with finalizers (%s), which cannot be deleted without their controller: delete them first", p.Finalized, view.WordList(p.Finalizers[:min(namedOfKind, len(p.Finalizers))]))
 	}
 	return text
 }
@@ -90,12 +96,19 @@ func populationOf(ctx context.Context, x *kit.Explorer, definition string, liste
 		p.Problem = "no version of it is served"
 		return p, true
 	}
-	namespaces, deployed := map[string]bool{}, map[string]bool{}
+	namespaces, deployed, finalizers := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	_, err = x.Each(ctx, kit.Listing{Resource: p.resource, Limit: inventory.MaxEntries}, func(found kit.Sighting) {
 		if listed.Has(inventory.ID{Group: p.resource.Group, Kind: p.Kind, Namespace: found.GetNamespace(), Name: found.GetName()}) {
 			return
 		}
 		p.members = append(p.members, member{found.GetNamespace(), found.GetName(), found.GetUID()})
+		of := crds.Finalizers(found.GetFinalizers())
+		for _, name := range of {
+			finalizers[name] = true
+		}
+		if len(of) > 0 {
+			p.Finalized++
+		}
 		if found.GetNamespace() != "" {
 			namespaces[found.GetNamespace()] = true
 		}
@@ -106,7 +119,7 @@ func populationOf(ctx context.Context, x *kit.Explorer, definition string, liste
 	if err != nil {
 		p.Problem = "its resources cannot be listed: " + err.Error()
 	}
-	p.Count = len(p.members)
+	p.Count, p.Finalizers = len(p.members), slices.Sorted(maps.Keys(finalizers))
 	p.Namespaces, p.Deployments = slices.Sorted(maps.Keys(namespaces)), slices.Sorted(maps.Keys(deployed))
 	return p, true
 }

@@ -69,15 +69,7 @@ type application struct {
 func (a *application) stages(ctx context.Context, p plan.Plan) error {
 	ground := p.Groundwork()
 	for i, stage := range p.Stages {
-		if i == ground {
-			if waits, err := a.before(ctx, stage.Name); waits || err != nil {
-				return err
-			}
-		}
-		if held, err := a.held(ctx, p, i); held || err != nil {
-			return err
-		}
-		if waits, err := a.switchOn(ctx, p, i); waits || err != nil {
+		if waits, err := a.waits(ctx, p, i, ground); waits || err != nil {
 			return err
 		}
 		outcomes := parallel.Each(ctx, a.options.Parallelism, stage.Actions, a.object)
@@ -105,6 +97,19 @@ func (a *application) stages(ctx context.Context, p plan.Plan) error {
 		return err
 	}
 	return nil
+}
+
+// waits tells whether a stage has to wait: for hooks, for what comes before its phase, or for a conversion webhook.
+func (a *application) waits(ctx context.Context, p plan.Plan, at, ground int) (bool, error) {
+	if at == ground {
+		if waits, err := a.before(ctx, p.Stages[at].Name); waits || err != nil {
+			return waits, err
+		}
+	}
+	if held, err := a.held(ctx, p, at); held || err != nil {
+		return held, err
+	}
+	return a.switchOn(ctx, p, at)
 }
 
 // before asks Options.Before whether the apply may start the stages that hooks precede.

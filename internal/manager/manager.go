@@ -42,6 +42,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
 	"github.com/satchel-dev/satchel/internal/controller/timeline"
+	"github.com/satchel-dev/satchel/internal/repeat"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
@@ -226,6 +227,7 @@ func New(config *rest.Config, name string, o Options) (ctrl.Manager, error) {
 	if o.election.Enable {
 		config.Wrap(lead.wrap)
 	}
+	repeat.Wrap(config)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        Scheme(),
 		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddr},

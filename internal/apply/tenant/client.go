@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
+	"github.com/satchel-dev/satchel/internal/repeat"
 )
 
 // Client sends requests as one ServiceAccount. It is safe for concurrent use.
@@ -53,7 +54,7 @@ func (c *Client) For(deployment string) *Client {
 func newClient(id Identity, config *rest.Config, transport *http.Client, kinds *discovery.Cache, o Options) (*Client, error) {
 	requests := &atomic.Int64{}
 	counted := *transport
-	counted.Transport = repeatingTransport{next: countingTransport{next: transport.Transport, requests: requests}, budget: repeats}
+	counted.Transport = repeat.Transport(countingTransport{next: transport.Transport, requests: requests})
 	rawConfig := dynamic.ConfigFor(config)
 	rawConfig.GroupVersion = &schema.GroupVersion{}
 	raw, err := rest.UnversionedRESTClientForConfigAndClient(rawConfig, &counted)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/tenant/connection"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
+	"github.com/satchel-dev/satchel/internal/repeat"
 )
 
 // Options bound a Pool, or Remotes. The zero value of each has the default given here.
@@ -131,6 +132,7 @@ func prepared(base *rest.Config, o Options) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return connection.LimitedTransport{Next: next, Limit: o.AnswerBytes, Object: o.ObjectBytes}
 	})
+	repeat.Wrap(config)
 	return config
 }
 

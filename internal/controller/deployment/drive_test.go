@@ -31,6 +31,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/repeat"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
@@ -99,6 +100,7 @@ func (d *driver) again(t *testing.T, wrap transport.WrapperFunc) *driver {
 		t.Fatal(err)
 	}
 	config.Wrap(wrap)
+	repeat.Wrap(config) // as a manager does
 	direct, err := installation.Client(config)
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func (r *Reconciler) runSteps(ctx context.Context, s *state) error {
 //	else                                        ClusterTooSlow
 func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	key := s.Key()
-	if err == nil || s.Object.Spec.KubeConfig == nil && !pipeline.IsStale(err) && !errors.Is(err, render.ErrPending) {
+	if err == nil || s.Object.Spec.KubeConfig == nil && !pipeline.IsStale(err) && failure.Of(err).Reason != v1alpha1.ReasonFailed && !errors.Is(err, render.ErrPending) {
 		r.progress.Forget(key)
 		return err
 	}

@@ -73,7 +73,7 @@ func (st *Stage) DryRun(ctx context.Context, in *Input) (pipeline.Outcome, error
 }
 
 // tryPlan is the dry run of a plan. Dry runs that are remembered are skipped: see KeepDryRuns. Those of other clusters are
-// remembered at once, since the turn may end at any time.
+// remembered at once, since the turn may end at any time; others if a request failed, for the next attempt.
 func (st *Stage) tryPlan(ctx context.Context, in *Input) (dryrun.Result, error) {
 	options := dryrun.Options{Recreate: in.Recreates(), Earlier: func(entry inventory.Entry) []*unstructured.Unstructured {
 		return in.Rendered.Earlier(in.Subject, entry)
@@ -89,7 +89,7 @@ func (st *Stage) tryPlan(ctx context.Context, in *Input) (dryrun.Result, error) 
 	for i := range check.Accepted {
 		in.Decided.Passed[check.Accepted[i].ID] = true
 	}
-	if in.Resolved.Access.Remote != "" {
+	if in.Resolved.Access.Remote != "" || err != nil {
 		st.KeepDryRuns(in)
 		in.Decided.Tried = len(in.Decided.Passed) > 0
 	}

@@ -243,6 +243,10 @@ const (
 	ReasonPlanRefused = "PlanRefused"
 	// ReasonDryRunFailed says that the API server refused an object in a dry run.
 	ReasonDryRunFailed = "DryRunFailed"
+	// ReasonStillRefused says that the API server refuses an object also after the
+	// objects were deleted that spec.prune.timing BeforeApply deletes first. They are applied
+	// again.
+	ReasonStillRefused = "StillRefused"
 	// ReasonApplyFailed says that an object could not be applied.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonHookFailed says that a hook of the bundle failed, or did not end in time. The

@@ -65,6 +65,7 @@ var Hints = map[string]string{
 	v1alpha1.ReasonTargetChanged:      "If the cluster was replaced on purpose, delete the deployment and create it again; nothing is pruned until then.",
 	v1alpha1.ReasonPlanRefused:        "Fix each problem of the list (grant the permissions, which the rbac command prints; create the namespace; install what is required); nothing was changed.",
 	v1alpha1.ReasonDryRunFailed:       "Correct the object in the bundle, or what another client set in it, as the message says; the previous revision keeps running.",
+	v1alpha1.ReasonStillRefused:       "Free what the message names (a port, a quota), or change the object in the bundle; then run the command reconcile. The previous revision keeps running.",
 	v1alpha1.ReasonApplyFailed:        "Correct the object in the bundle, what another client set in it, or what refused it (an admission webhook, a quota); it is retried.",
 	v1alpha1.ReasonHookFailed:         "Look at the hook that the message names, and at its Pod; correct the chart or its values, or run it again with the command reconcile and --retry.",
 	v1alpha1.ReasonPruneFailed:        "Find out what blocks the deletion (a finalizer, a missing permission to delete); it is retried.",

@@ -28,6 +28,8 @@ type Result struct {
 	Passed int
 	// Failed objects would be refused: nothing must be written.
 	Failed []*objecterror.Error
+	// Successors would be refused because of objects that the plan deletes first. Then nothing is in Failed.
+	Successors
 	// Unknown objects depend on others of the same plan; they are decided in their stage.
 	Unknown []inventory.ID
 	// Recreate are objects that have to be deleted and created again, where the options
@@ -74,7 +76,9 @@ func Run(ctx context.Context, client *tenant.Client, p plan.Plan, o Options) (Re
 		return Result{Accepted: accepted}, fmt.Errorf("trying the plan: %w", err)
 	}
 	errs := check.take(asked, answers, o, p.Keeping)
-	check.Warnings, check.Accepted = warnings.List(), accepted
+	if check.Warnings, check.Accepted = warnings.List(), accepted; !p.Keeping {
+		check.Successors, check.Failed = successors(ctx, client, p, check.Failed, o.Gone)
+	}
 	if err := objecterror.Join(errs); err != nil {
 		return Result{Accepted: accepted}, fmt.Errorf("trying the plan: %w", err)
 	}

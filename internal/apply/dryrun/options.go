@@ -18,6 +18,8 @@ type Options struct {
 	Recreate bool
 	// Earlier is that of Options.
 	Earlier func(inventory.Entry) []*unstructured.Unstructured
+	// Gone are deletions of the same revision that are over, and were to make room for objects that the API server refused.
+	Gone []plan.Deletion
 	// Tried tells DryRun that an earlier dry run accepted an action, so that it is skipped; may be nil.
 	Tried func(plan.Action) bool
 }

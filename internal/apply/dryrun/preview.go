@@ -5,6 +5,7 @@ package dryrun
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +30,8 @@ type Forecast struct {
 	Untold string
 	// Failed says why the API server would refuse the object.
 	Failed *objecterror.Error
+	// Waits: the API server refuses it because of objects that the plan deletes first, and what it says.
+	Waits string
 	// Recreate: it would be deleted and created again, for fields of it are immutable.
 	Recreate bool
 	// Contested names the fields that other managers hold. The apply takes them back where
@@ -74,7 +77,31 @@ func Preview(ctx context.Context, client *tenant.Client, p plan.Plan, o Options)
 	if err := objecterror.Join(errs); err != nil {
 		return nil, fmt.Errorf("previewing the plan: %w", err)
 	}
+	s.successors(ctx, p, forecasts)
 	return forecasts, nil
+}
+
+// successors moves refusals that may end with deletions of the plan to Waits.
+func (s scout) successors(ctx context.Context, p plan.Plan, forecasts map[inventory.ID]Forecast) {
+	var failed []*objecterror.Error
+	for _, forecast := range forecasts {
+		if forecast.Failed != nil {
+			failed = append(failed, forecast.Failed)
+		}
+	}
+	slices.SortFunc(failed, func(a, b *objecterror.Error) int { return a.ID.Compare(b.ID) })
+	waiting, final := successors(ctx, s.dry.writer.Client, p, failed, nil)
+	for _, f := range final {
+		forecast := forecasts[f.ID]
+		forecast.Failed = f
+		forecasts[f.ID] = forecast
+	}
+	for _, f := range waiting.Refused {
+		forecast := forecasts[f.ID]
+		one := Successors{Refused: []*objecterror.Error{f}, Deletions: waiting.Deletions}
+		forecast.Failed, forecast.Waits = nil, one.String()
+		forecasts[f.ID] = forecast
+	}
 }
 
 // scout reads one object after the other, and applies it as a dry run.

@@ -170,7 +170,7 @@ func (in Input) decideDeletion(entry inventory.Entry, removal bool) Deletion {
 		note := "is not kept: it is being deleted already"
 		return Deletion{How: Forget, Reason: note, Note: note}
 	case live.Deleting:
-		return Deletion{How: Await, Reason: ownership.BeingDeleted(live), Live: live}
+		return Deletion{How: Await, Reason: ownership.BeingDeleted(live), Live: live, First: in.Pruning.RemovesFirst(live.Ending)}
 	}
 	deletion := in.ending(entry.ID, live, removal)
 	deletion.Live, deletion.First = live, in.Pruning.RemovesFirst(live.Ending)

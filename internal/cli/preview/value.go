@@ -230,6 +230,9 @@ func reportAction(action plan.Action, forecast dryrun.Forecast) ObjectPreview {
 	if forecast.Failed != nil {
 		o.Failed = forecast.Failed.Error()
 	}
+	if forecast.Waits != "" {
+		o.Reason += "; " + forecast.Waits
+	}
 	switch {
 	case forecast.Unread != "":
 		o.Unknown = forecast.Unread

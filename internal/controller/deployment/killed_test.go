@@ -21,9 +21,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// changes tells the requests that change something, by patching it, from others.
+// changes tells the requests that change something, by patching or deleting it, from others.
 func changes(request *http.Request) bool {
-	return request.Method == http.MethodPatch && request.URL.Query().Get("dryRun") == ""
+	return (request.Method == http.MethodPatch || request.Method == http.MethodDelete) && request.URL.Query().Get("dryRun") == ""
 }
 
 // dying are connections that break after the API server has executed a write, before it

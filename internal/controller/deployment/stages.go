@@ -63,7 +63,7 @@ func (s *state) rendering() *render.Input {
 
 // deciding is the input of the stage decide.
 func (s *state) deciding() *decide.Input {
-	return &decide.Input{Subject: &s.Subject, Listed: &s.listed, Resolved: &s.resolved, Rendered: &s.rendered, Decided: &s.decided}
+	return &decide.Input{Subject: &s.Subject, Listed: &s.listed, Note: &s.note, Resolved: &s.resolved, Rendered: &s.rendered, Decided: &s.decided}
 }
 
 // delivering is the input of the stage deliver.

@@ -69,7 +69,7 @@ func (st *Stage) DryRun(ctx context.Context, in *Input) (pipeline.Outcome, error
 	if len(check.Failed) > 0 {
 		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonDryRunFailed, Err: in.Resolved.ObjectErrors(ctx, in.Subject, in.Listed, check.Failed)}
 	}
-	return pipeline.Continue, nil
+	return in.awaitRoom(ctx, check.Successors)
 }
 
 // tryPlan is the dry run of a plan. Dry runs that are remembered are skipped: see KeepDryRuns. Those of other clusters are
@@ -78,6 +78,9 @@ func (st *Stage) tryPlan(ctx context.Context, in *Input) (dryrun.Result, error) 
 	options := dryrun.Options{Recreate: in.Recreates(), Earlier: func(entry inventory.Entry) []*unstructured.Unstructured {
 		return in.Rendered.Earlier(in.Subject, entry)
 	}}
+	if room := in.room(); room != nil {
+		options.Gone = room.Deletions
+	}
 	if key := in.Key(); st.Progress.HasPassed(key) {
 		options.Tried = func(action plan.Action) bool { return st.Progress.Passed(key, action.ID, in.tried(action)) }
 	}

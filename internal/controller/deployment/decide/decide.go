@@ -56,6 +56,7 @@ func (st *Stage) Forget(key types.NamespacedName) {
 type Input struct {
 	*stage.Subject
 	Listed   *stage.Listing
+	Note     *stage.Note
 	Resolved *stage.Resolved
 	Rendered *stage.Rendered
 	Decided  *stage.Decided

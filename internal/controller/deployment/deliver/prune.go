@@ -21,7 +21,10 @@ import (
 // PruneFirst deletes the objects that must be gone before the revision is applied, and
 // waits for that.
 func (st *Stage) PruneFirst(ctx context.Context, in *Input) (pipeline.Outcome, error) {
-	if !in.Resolved.Due || len(in.Decided.Plan.PruneFirst) == 0 {
+	switch {
+	case in.Resolved.Due && len(in.Decided.Successors.Refused) > 0:
+		return st.makeRoom(ctx, in)
+	case !in.Resolved.Due || len(in.Decided.Plan.PruneFirst) == 0:
 		return pipeline.Continue, nil
 	}
 	pruned, err := st.pruneStages(ctx, in, in.Decided.Plan.PruneFirst)

@@ -5,6 +5,7 @@ package stage
 import (
 	"iter"
 
+	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -22,6 +23,8 @@ type Decided struct {
 	Drift     Drift
 	// Accepted: the plan has no violations, and is executed or waits for an approval.
 	Accepted bool
+	// Successors are objects that the API server refuses until deletions of the plan are over.
+	Successors dryrun.Successors
 	// GivenAway are deletions of a plan that is refused, of objects that other deployments want: these are released to them.
 	GivenAway []plan.DeletionStage
 	// Passed are the objects with a dry run that passed in this reconcile. Tried: some did, and are remembered.

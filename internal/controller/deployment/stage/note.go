@@ -56,6 +56,14 @@ type ApplyingNote struct {
 	Phase      *apply.PhaseWait // the health that an apply waits for; nil for none
 	PhaseSince time.Time        // when that was found by comparing everything
 	Hook       *HookWait        // the hook that an apply waits for; nil for none
+	Room       *Room            // what was deleted for objects that the API server refused; nil for none
+}
+
+// Room are objects that are deleted before it is known whether the API server accepts their successors then.
+type Room struct {
+	Deletions []plan.Deletion
+	Since     time.Time // when all of them were gone; zero while they are not
+	Failed    string    // why they cannot be deleted; empty while they can
 }
 
 // HealthNote is what is remembered of the health of the objects.

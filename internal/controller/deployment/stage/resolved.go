@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
+	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
@@ -40,7 +41,9 @@ type Resolved struct {
 	Unapproved bool
 	// BesideAttempt: an attempt at a newer revision waits, and what it has written stays.
 	BesideAttempt bool
-	Found         drift.Findings // what watches reported
+	// Deleted are objects that it has deleted, or begins to.
+	Deleted []inventory.ID
+	Found   drift.Findings // what watches reported
 	// Due: the objects have to be compared with the cluster, not only their health. Routine: for no other reason than the
 	// interval or a request, and with the input of the last complete reconcile.
 	Due     bool

@@ -34,7 +34,8 @@ type PruneOptions struct {
 
 	// Timing is when objects are pruned. AfterHealthy, the default: when the new revision is
 	// healthy. BeforeApply: before it is applied, for objects that cannot exist beside their
-	// successors. The annotation satchel.dev/prune-timing sets it for a single object.
+	// successors; a successor that the API server refuses is tried again when they are gone.
+	// The annotation satchel.dev/prune-timing sets it for a single object.
 	// +optional
 	// +kubebuilder:default=AfterHealthy
 	Timing PruneTiming `json:"timing,omitempty"`

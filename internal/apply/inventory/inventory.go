@@ -173,3 +173,8 @@ func (i Inventory) filter(keep func(Entry) bool) Inventory {
 	}
 	return kept
 }
+
+// Unfinished tells that the writes of a plan were begun and are not known to be complete.
+func (i Inventory) Unfinished() bool {
+	return slices.ContainsFunc(i.Entries, func(e Entry) bool { return e.Begun || !e.Confirmed() })
+}

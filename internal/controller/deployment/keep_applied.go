@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/handover"
@@ -48,7 +46,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		resolved: stage.Resolved{Due: true, Unapproved: approval.AwaitsApproval(err)},
 		rendered: stage.Rendered{Desired: r.handover.StillHeld(s.Object, s.listed.Inventory(), last.Objects), Wanted: last.Certificates},
 	}
-	kept.resolved.BesideAttempt = err == nil
+	kept.resolved.BesideAttempt, kept.resolved.Deleted = s.besideAttempt(err), s.delivering().Deleted()
 	kept.Keeping, kept.Snapshot = true, snapshot.NewReader(r.Snapshots, string(s.Object.UID))
 	s.kept = kept
 	if kept.resolved.Access.Client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
@@ -84,29 +82,31 @@ func (r *Reconciler) convertAgain(ctx context.Context, s *state, cause error) (l
 	return last, nil
 }
 
-// leavesApplied tells that a reconcile failed with an error before the last applied revision was touched, and that it is known where its
-// objects are.
+// leavesApplied tells whether drift of the last applied revision is corrected after a reconcile that ended with an error or none: its
+// attempt has written nothing, or it waits or failed beside the applied revision, of which changes were reported.
 func (s *state) leavesApplied(err error) bool {
-	switch {
-	case err == nil && !s.waitsBesideDrift(), err != nil && (pipeline.IsStale(err) || !declared(err).keepsApplied):
-		return false // decided on a stale copy, or failed where the last revision is touched already
-	case s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil:
-		return false
+	switch found := s.resolved.Found; {
+	case s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil || pipeline.IsStale(err):
+		return false // nothing is applied, it is not known where, or that was decided on a stale copy
+	case s.besideAttempt(err):
+		return !found.Watched || len(found.Drifted)+len(found.Changed) > 0
 	}
-	return !errors.Is(err, render.ErrPending) || !s.applying() // which goes on in a moment, and would find undone what it did
+	return err != nil && declared(err).keepsApplied
 }
 
-// waitsBesideDrift tells that an attempt at a newer revision waits, while watches have reported changes of objects, or cannot.
-func (s *state) waitsBesideDrift() bool {
-	found := s.resolved.Found
-	changed := !found.Watched || len(found.Drifted)+len(found.Changed) > 0
-	return changed && s.delivered.Waits() && s.Object.Status.LastAppliedRevision != s.resolved.Revision()
-}
-
-// applying tells whether an apply was begun and is not known to be complete: it was interrupted, or
-// waits for the deletion of an object that is to be recreated.
-func (s *state) applying() bool {
-	return slices.ContainsFunc(s.listed.Inventory().Entries, func(e inventory.Entry) bool { return e.Begun || !e.Confirmed() })
+// besideAttempt tells that an attempt at other content may have written: it waits, failed while it wrote, or is converted again. What it has
+// written stays.
+func (s *state) besideAttempt(err error) bool {
+	switch failed := declared(err).name; {
+	case errors.Is(err, render.ErrPending):
+		return s.listed.Inventory().Unfinished()
+	case s.resolved.AppliedAsIs(&s.Subject):
+		return false
+	case err == nil:
+		return s.delivered.Waits()
+	default:
+		return failed == stage.StepApply || failed == stage.StepPruneFirst
+	}
 }
 
 // asCompared tells that the last comparison found nothing to do, that it is not yet due again, and that the watches, which cover all

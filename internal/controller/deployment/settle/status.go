@@ -270,6 +270,8 @@ func appliedText(in *Input, err error) string {
 		return ""
 	case last == in.Resolved.Revision() && in.Kept == nil:
 		return "" // it is the one that fails
+	case last == in.Resolved.Revision() && (failed == stage.StepApply || failed == stage.StepPruneFirst):
+		return "" // with another spec
 	case failed == stage.StepApply, failed == stage.StepPruneFirst:
 		return "\nuntil this succeeds, some objects stay at revision " + last
 	}

@@ -23,7 +23,7 @@ func quotaOf(bytes int64) func(*storage.Options) {
 	return func(o *storage.Options) { o.NamespaceBytes = bytes }
 }
 
-func of(namespace, name string) artifact.Owner { return artifact.SourceOwner(namespace, name) }
+func sourceOwner(namespace, name string) artifact.Owner { return artifact.SourceOwner(namespace, name) }
 
 // wantQuota fails unless the error is a refusal by quota that says what to do.
 func wantQuota(t *testing.T, err error) {
@@ -45,17 +45,17 @@ func TestQuotaOfANamespace(t *testing.T) {
 		}
 		return a
 	}
-	mustPut(of("a", "one"), 1)
-	second := mustPut(of("a", "two"), 2)
-	_, err := store.Put(t.Context(), of("a", "three"), "", noise(3, 100_000))
+	mustPut(sourceOwner("a", "one"), 1)
+	second := mustPut(sourceOwner("a", "two"), 2)
+	_, err := store.Put(t.Context(), sourceOwner("a", "three"), "", noise(3, 100_000))
 	wantQuota(t, err)
 	if left := temporary(t, dir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if again := mustPut(of("a", "two"), 2); again.Digest != second.Digest {
+	if again := mustPut(sourceOwner("a", "two"), 2); again.Digest != second.Digest {
 		t.Error("the same content again is another artifact")
 	}
-	mustPut(of("b", "one"), 3) // another namespace is left alone
+	mustPut(sourceOwner("b", "one"), 3) // another namespace is left alone
 	if answer := get(store, second); answer.Code != http.StatusOK {
 		t.Errorf("what is stored is answered with %d", answer.Code)
 	}
@@ -63,16 +63,16 @@ func TestQuotaOfANamespace(t *testing.T) {
 		t.Errorf("the figures are %+v", stats)
 	}
 	store = openStore(t, dir, quotaOf(250_000))
-	_, err = store.Put(t.Context(), of("a", "three"), "", noise(3, 100_000))
+	_, err = store.Put(t.Context(), sourceOwner("a", "three"), "", noise(3, 100_000))
 	wantQuota(t, err) // also after a restart
-	if err := store.Remove(t.Context(), of("a", "one")); err != nil {
+	if err := store.Remove(t.Context(), sourceOwner("a", "one")); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(of("a", "three"), 3)
+	mustPut(sourceOwner("a", "three"), 3)
 	if err := os.Remove(filepath.Join(dir, second.Path)); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(of("a", "four"), 4) // what was lost on disk takes no room
+	mustPut(sourceOwner("a", "four"), 4) // what was lost on disk takes no room
 }
 
 // TestQuotaCountsCollected supersedes artifacts of one source: what was collected does not count.
@@ -98,7 +98,7 @@ func TestQuotaHoldsForManyAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 12 {
 		group.Go(func() {
-			_, err := store.Put(t.Context(), of("a", fmt.Sprintf("s%d", i)), "", noise(uint64(i), 100_000))
+			_, err := store.Put(t.Context(), sourceOwner("a", fmt.Sprintf("s%d", i)), "", noise(uint64(i), 100_000))
 			if err != nil {
 				wantQuota(t, err)
 			}
@@ -115,17 +115,17 @@ func perSource(t *testing.T, sources int) float64 {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range sources {
-		file := filepath.Join(dir, of("a", fmt.Sprint("source-", i)).File(fmt.Sprintf("%064x", i)))
+		file := filepath.Join(dir, sourceOwner("a", fmt.Sprint("source-", i)).File(fmt.Sprintf("%064x", i)))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("stored before"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	store, tree := openStore(t, dir, quotaOf(1<<30)), noise(1, 1000)
 	return testing.AllocsPerRun(5, func() {
-		if _, err := store.Put(t.Context(), of("a", "new"), "", tree); err != nil {
+		if _, err := store.Put(t.Context(), sourceOwner("a", "new"), "", tree); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Remove(t.Context(), of("a", "new")); err != nil {
+		if err := store.Remove(t.Context(), sourceOwner("a", "new")); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -40,11 +40,11 @@ func oneReader(namespace string) server.Readers {
 func TestT12Readers(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	handler := server.NewHandler(store, server.Options{Readers: oneReader("mine")})
-	mine, err := store.Put(t.Context(), of("mine", "app"), "", files(map[string]string{"a": "1"}))
+	mine, err := store.Put(t.Context(), sourceOwner("mine", "app"), "", files(map[string]string{"a": "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := store.Put(t.Context(), of("theirs", "app"), "", files(map[string]string{"a": "2"}))
+	theirs, err := store.Put(t.Context(), sourceOwner("theirs", "app"), "", files(map[string]string{"a": "2"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +92,11 @@ func TestT12Readers(t *testing.T) {
 func TestT12PathsAndTokens(t *testing.T) {
 	store := openStore(t, t.TempDir())
 	handler := server.NewHandler(store, server.Options{Readers: oneReader("mine")})
-	mine, err := store.Put(t.Context(), of("mine", "app"), "", files(map[string]string{"a": "1"}))
+	mine, err := store.Put(t.Context(), sourceOwner("mine", "app"), "", files(map[string]string{"a": "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := store.Put(t.Context(), of("theirs", "app"), "", files(map[string]string{"a": "2"}))
+	theirs, err := store.Put(t.Context(), sourceOwner("theirs", "app"), "", files(map[string]string{"a": "2"}))
 	if err != nil {
 		t.Fatal(err)
 	}

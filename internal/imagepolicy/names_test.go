@@ -73,16 +73,16 @@ func TestM39OneNameForOneAddress(t *testing.T) {
 					t.Errorf("%s: %v", host, err)
 					continue
 				}
-				if got := decide(t, of(rules{{Prefix: prefix, Deny: true}}, nil), name); got.Denied == "" {
+				if got := decide(t, policiesOf(rules{{Prefix: prefix, Deny: true}}, nil), name); got.Denied == "" {
 					t.Errorf("%s is %s, which a rule of %s does not deny", host, name, prefix)
 				}
-				p := of(rules{{Prefix: "", Deny: true}, {Prefix: prefix + "/org", Verify: verify, Mirrors: []string{"m.example.org"}, SecretRef: login, Tenants: []string{"team"}}}, nil)
+				p := policiesOf(rules{{Prefix: "", Deny: true}, {Prefix: prefix + "/org", Verify: verify, Mirrors: []string{"m.example.org"}, SecretRef: login, Tenants: []string{"team"}}}, nil)
 				got := decide(t, p, name)
 				if got.Denied != "" || len(got.Verified) != 1 || len(got.Logins) != 1 || len(got.Mirrors) != 1 || got.Mirrors[0] != "m.example.org/app" {
 					t.Errorf("%s is %s: %+v", host, name, got)
 				}
 				// The same spelling as a mirror of a tenant, which the shared policy closes.
-				p = of(rules{{Prefix: prefix, Deny: true}}, rules{{Prefix: "ghcr.io", Insecure: insecure, Mirrors: []string{host + "/org"}}})
+				p = policiesOf(rules{{Prefix: prefix, Deny: true}}, rules{{Prefix: "ghcr.io", Insecure: insecure, Mirrors: []string{host + "/org"}}})
 				if got := decide(t, p, "ghcr.io/app"); len(got.Mirrors) > 0 {
 					t.Errorf("the mirror %s is contacted, which a rule of %s denies", host, prefix)
 				}
@@ -98,7 +98,7 @@ func TestM39OneNameForOneAddress(t *testing.T) {
 // A mirror of a short name of Docker Hub is the image in its folder "library".
 func TestM39MirrorAtDockerHub(t *testing.T) {
 	for _, mirror := range []string{"docker.io/nginx", "registry-1.docker.io:0443/nginx", "index.docker.io./nginx"} {
-		p := of(rules{{Prefix: "docker.io/library/nginx", Deny: true}}, rules{{Prefix: "ghcr.io/a", Mirrors: []string{mirror}}})
+		p := policiesOf(rules{{Prefix: "docker.io/library/nginx", Deny: true}}, rules{{Prefix: "ghcr.io/a", Mirrors: []string{mirror}}})
 		if got := decide(t, p, "ghcr.io/a"); len(got.Mirrors) > 0 {
 			t.Errorf("%s is contacted", mirror)
 		}
@@ -122,8 +122,8 @@ func FuzzFullName(f *testing.F) {
 		if strings.ToLower(name) != name || strings.HasSuffix(name, "/") || strings.HasPrefix(name, "/") {
 			t.Errorf("%q is %q", ref, name)
 		}
-		denied := of(rules{{Prefix: prefix, Deny: true}}, nil).Decide(name).Denied != nil
-		if whole := of(rules{{Prefix: name, Deny: true}}, nil).Decide(name).Denied != nil; !whole {
+		denied := policiesOf(rules{{Prefix: prefix, Deny: true}}, nil).Decide(name).Denied != nil
+		if whole := policiesOf(rules{{Prefix: name, Deny: true}}, nil).Decide(name).Denied != nil; !whole {
 			t.Errorf("%q is not below its own full name %q", ref, name)
 		}
 		if denied && prefix != "" && !strings.HasPrefix(name+"/", imagepolicy.FullPrefix(prefix)+"/") {

@@ -21,8 +21,8 @@ func policy(namespace, name string, items ...v1alpha1.ImageRule) v1alpha1.Bundle
 	return v1alpha1.BundleImagePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.BundleImagePolicySpec{Images: items}}
 }
 
-// of are the policies of a namespace "team" with the shared namespace "platform".
-func of(shared, local rules) imagepolicy.Policies {
+// policiesOf are the policies of a namespace "team" with the shared namespace "platform".
+func policiesOf(shared, local rules) imagepolicy.Policies {
 	p := imagepolicy.Policies{Namespace: "team", SharedNamespace: "platform"}
 	if shared != nil {
 		p.Shared = []v1alpha1.BundleImagePolicy{policy("platform", "site", shared...)}
@@ -108,7 +108,7 @@ func TestC57Decide(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, decide(t, of(tc.shared, tc.local), tc.name)); diff != "" {
+			if diff := cmp.Diff(tc.want, decide(t, policiesOf(tc.shared, tc.local), tc.name)); diff != "" {
 				t.Errorf("%s:\n%s", tc.reason, diff)
 			}
 		})
@@ -130,7 +130,7 @@ func TestC57SeveralPolicies(t *testing.T) {
 
 // In the shared namespace its policies are its own.
 func TestTenantsOfTheSharedNamespace(t *testing.T) {
-	p := of(rules{{Prefix: "quay.io", SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}, nil)
+	p := policiesOf(rules{{Prefix: "quay.io", SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}, nil)
 	p.Namespace = "platform"
 	if got := decide(t, p, "quay.io/a"); len(got.Logins) != 1 {
 		t.Errorf("the shared namespace itself may not use its login: %+v", got)
@@ -204,8 +204,8 @@ func TestLocalNeverLoosens(t *testing.T) {
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		shared, local, name := drawRules(r), drawRules(r), drawPlace(r, 1)
-		alone, both := of(shared, nil).Decide(name), of(shared, local).Decide(name)
-		if problem := loosened(of(shared, nil), alone, both); problem != "" {
+		alone, both := policiesOf(shared, nil).Decide(name), policiesOf(shared, local).Decide(name)
+		if problem := loosened(policiesOf(shared, nil), alone, both); problem != "" {
 			t.Fatalf("seed %d: %s\nshared %+v\nlocal %+v\nimage %s", seed, problem, shared, local, name)
 		}
 	}

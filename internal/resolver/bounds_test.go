@@ -55,9 +55,9 @@ func TestC20BoundedTime(t *testing.T) {
 		catalog resolver.Catalog
 		limit   time.Duration
 	}{
-		"skips":     {of("c", 0, large(10_000, 1_000, nil)), 300 * time.Millisecond},
-		"skipRange": {of("c", 0, large(10_000, 0, func(i int) string { return fmt.Sprintf(">=0.6.0 <1.0.%d || =0.5.%d", i, i+1) })), 600 * time.Millisecond},
-		"long skipRange": {of("c", 0, large(10_000, 0, func(i int) string {
+		"skips":     {catalogWith("c", 0, large(10_000, 1_000, nil)), 300 * time.Millisecond},
+		"skipRange": {catalogWith("c", 0, large(10_000, 0, func(i int) string { return fmt.Sprintf(">=0.6.0 <1.0.%d || =0.5.%d", i, i+1) })), 600 * time.Millisecond},
+		"long skipRange": {catalogWith("c", 0, large(10_000, 0, func(i int) string {
 			return fmt.Sprintf("=2.0.%d", i) + strings.Repeat(" || 3.x.x", 27)
 		})), 10 * time.Second},
 	} {
@@ -89,7 +89,7 @@ func TestResolveIsFast(t *testing.T) {
 	p.Channels = append(p.Channels, catalog.Channel{Name: "b", Entries: p.Channels[0].Entries}, catalog.Channel{Name: "c", Entries: p.Channels[0].Entries})
 	query := resolver.Query{Package: "p", Range: ">=1.0.0 <2.0.0", Channels: []string{"b"}, Installed: installed("1.0.42")}
 	took := fastest(20, func() {
-		if _, err := resolver.Resolve(query, []resolver.Catalog{of("c", 0, p)}); err != nil {
+		if _, err := resolver.Resolve(query, []resolver.Catalog{catalogWith("c", 0, p)}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -118,7 +118,7 @@ func FuzzResolve(f *testing.F) {
 		for _, policy := range []resolver.UpgradePolicy{resolver.CatalogProvided, resolver.SelfCertified} {
 			q := resolver.Query{Package: "p", Range: versions, Channels: []string{channelName}, UpgradePolicy: policy, Installed: &resolver.Installed{Bundle: name, Version: have}}
 			begin := time.Now()
-			answer, err := resolver.Resolve(q, []resolver.Catalog{of("a", 0, p), of("b", 0, p)})
+			answer, err := resolver.Resolve(q, []resolver.Catalog{catalogWith("a", 0, p), catalogWith("b", 0, p)})
 			if took := time.Since(begin); took > 5*time.Second {
 				t.Errorf("it took %s", took)
 			}

@@ -39,8 +39,8 @@ func deprecated(names ...string) []catalog.Deprecation {
 	return all
 }
 
-// of returns a catalog with the package p.
-func of(name string, priority int32, p catalog.Package) resolver.Catalog {
+// catalogWith returns a catalog with the package p.
+func catalogWith(name string, priority int32, p catalog.Package) resolver.Catalog {
 	p.Name = "p"
 	return resolver.Catalog{Name: name, Priority: priority, Package: &p}
 }

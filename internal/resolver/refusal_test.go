@@ -33,8 +33,8 @@ func graph() catalog.Package {
 
 // TestC12Refusals shows each text with its details.
 func TestC12Refusals(t *testing.T) {
-	community := of("community", 0, graph())
-	own := of("own", 0, catalog.Package{Bundles: versions("1.0.0"), Deprecations: deprecated("p.v1.0.0")})
+	community := catalogWith("community", 0, graph())
+	own := catalogWith("own", 0, catalog.Package{Bundles: versions("1.0.0"), Deprecations: deprecated("p.v1.0.0")})
 	certified := resolver.Query{UpgradePolicy: resolver.SelfCertified, Installed: installed("2.0.0")}
 	certified.Range = "1.x"
 	var text strings.Builder
@@ -45,7 +45,7 @@ func TestC12Refusals(t *testing.T) {
 	}{
 		{"no catalogs", resolver.Query{}, nil},
 		{"no catalog has the package", resolver.Query{}, []resolver.Catalog{{Name: "a"}, {Name: "b", Priority: 3}}},
-		{"no bundle with a version", resolver.Query{Range: "1.x"}, []resolver.Catalog{of("a", 0, catalog.Package{Bundles: []catalog.Bundle{{Name: "bad"}}})}},
+		{"no bundle with a version", resolver.Query{Range: "1.x"}, []resolver.Catalog{catalogWith("a", 0, catalog.Package{Bundles: []catalog.Bundle{{Name: "bad"}}})}},
 		{"range is invalid", resolver.Query{Range: "latest"}, []resolver.Catalog{community}},
 		{"installed version is unreadable", resolver.Query{Installed: installed("latest")}, []resolver.Catalog{community}},
 		{"a catalog is not ready", resolver.Query{}, []resolver.Catalog{community, {Name: "second", Problem: errors.New("it was never unpacked")}}},
@@ -58,8 +58,8 @@ func TestC12Refusals(t *testing.T) {
 		{"the edge is in another channel", resolver.Query{Channels: []string{"slow"}, Range: ">=1.2", Installed: installed("1.1.0")}, []resolver.Catalog{community}},
 		{"no edge at all", resolver.Query{Range: ">1", Installed: installed("0.5.0")}, []resolver.Catalog{community}},
 		{"downgrade", certified, []resolver.Catalog{community}},
-		{"ambiguous", resolver.Query{Range: "1.0.0", Channels: []string{"slow", "fast"}, Installed: installed("1.0.0")}, []resolver.Catalog{community, of("copy", 0, graph())}},
-		{"the version is unreadable", resolver.Query{}, []resolver.Catalog{of("a", 0, catalog.Package{Bundles: []catalog.Bundle{{Name: "bad", Version: "1"}}})}},
+		{"ambiguous", resolver.Query{Range: "1.0.0", Channels: []string{"slow", "fast"}, Installed: installed("1.0.0")}, []resolver.Catalog{community, catalogWith("copy", 0, graph())}},
+		{"the version is unreadable", resolver.Query{}, []resolver.Catalog{catalogWith("a", 0, catalog.Package{Bundles: []catalog.Bundle{{Name: "bad", Version: "1"}}})}},
 	} {
 		c.query.Package = "p"
 		answer, err := resolver.Resolve(c.query, c.catalogs)
@@ -78,7 +78,7 @@ func TestC12Refusals(t *testing.T) {
 
 // TestAnswers shows what is said of bundles that were chosen.
 func TestAnswers(t *testing.T) {
-	community := of("community", 0, graph())
+	community := catalogWith("community", 0, graph())
 	old := graph()
 	old.Deprecations = deprecated("p.v3.0.0-rc.1", "p.v2.1.0+1")
 	var text strings.Builder
@@ -91,8 +91,8 @@ func TestAnswers(t *testing.T) {
 		{"range", resolver.Query{Range: "~1.1"}, []resolver.Catalog{community}},
 		{"channel", resolver.Query{Channels: []string{"slow"}}, []resolver.Catalog{community}},
 		{"hop", resolver.Query{Installed: installed("1.0.0")}, []resolver.Catalog{community}},
-		{"deprecated", resolver.Query{}, []resolver.Catalog{of("old", 0, old)}},
-		{"priority", resolver.Query{}, []resolver.Catalog{community, of("first", 7, catalog.Package{Bundles: versions("1.0.0")}), {Name: "without"}}},
+		{"deprecated", resolver.Query{}, []resolver.Catalog{catalogWith("old", 0, old)}},
+		{"priority", resolver.Query{}, []resolver.Catalog{community, catalogWith("first", 7, catalog.Package{Bundles: versions("1.0.0")}), {Name: "without"}}},
 	} {
 		c.query.Package = "p"
 		answer, err := resolver.Resolve(c.query, c.catalogs)

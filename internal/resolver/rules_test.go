@@ -32,11 +32,11 @@ func check(t *testing.T, rules map[string]rule) {
 	}
 }
 
-func one(p catalog.Package) []resolver.Catalog { return []resolver.Catalog{of("c", 0, p)} }
+func one(p catalog.Package) []resolver.Catalog { return []resolver.Catalog{catalogWith("c", 0, p)} }
 
 // TestR1Package is about catalogs without the package, and catalogs that cannot be read.
 func TestR1Package(t *testing.T) {
-	have := of("have", 0, catalog.Package{Bundles: versions("1.0.0")})
+	have := catalogWith("have", 0, catalog.Package{Bundles: versions("1.0.0")})
 	check(t, map[string]rule{
 		"a catalog without the package is skipped": {
 			"it cannot offer anything", resolver.Query{},
@@ -94,7 +94,7 @@ func TestC5Ranges(t *testing.T) {
 		"v1.2.3":           "1.2.3",
 		"1.2.3+7":          "1.2.3",
 	} {
-		got := chosen(t, resolver.Query{Range: text}, of("c", 0, catalog.Package{Bundles: versions(all...)}))
+		got := chosen(t, resolver.Query{Range: text}, catalogWith("c", 0, catalog.Package{Bundles: versions(all...)}))
 		if got != "p.v"+want+" from c" {
 			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
@@ -255,10 +255,10 @@ func TestR6Order(t *testing.T) {
 // TestC10Catalogs is about several catalogs (R7, R8).
 func TestC10Catalogs(t *testing.T) {
 	fresh := func(name string, priority int32, all ...string) resolver.Catalog {
-		return of(name, priority, catalog.Package{Bundles: versions(all...)})
+		return catalogWith(name, priority, catalog.Package{Bundles: versions(all...)})
 	}
 	old := func(name string, priority int32, version string) resolver.Catalog {
-		return of(name, priority, catalog.Package{Bundles: versions(version), Deprecations: deprecated("p.v" + version)})
+		return catalogWith(name, priority, catalog.Package{Bundles: versions(version), Deprecations: deprecated("p.v" + version)})
 	}
 	check(t, map[string]rule{
 		"the highest priority": {"the version does not count", resolver.Query{}, []resolver.Catalog{fresh("a", 0, "9.0.0"), fresh("b", 1, "1.0.0"), fresh("c", -1, "8.0.0")}, "p.v1.0.0 from b"},
@@ -272,7 +272,7 @@ func TestC10Catalogs(t *testing.T) {
 		"deprecated, high":        {"a candidate that is not deprecated wins", resolver.Query{}, []resolver.Catalog{old("a", 9, "9.0.0"), fresh("b", 0, "1.0.0")}, "p.v1.0.0 from b"},
 		"deprecated, in a tie":    {"it is dropped before the priorities", resolver.Query{}, []resolver.Catalog{old("a", 0, "9.0.0"), fresh("b", 0, "1.0.0"), old("c", 0, "1.0.0")}, "p.v1.0.0 from b"},
 		"all deprecated":          {"priorities decide", resolver.Query{}, []resolver.Catalog{old("a", 1, "1.0.0"), old("b", 0, "2.0.0")}, "p.v1.0.0 from a"},
-		"no second choice":        {"b is the only one left, and its first has no version", resolver.Query{}, []resolver.Catalog{of("b", 1, catalog.Package{Bundles: []catalog.Bundle{{Name: "bad", Version: "x"}}}), fresh("a", 0, "1.0.0")}, `error getting resolved bundle version for bundle "bad": No Major.Minor.Patch elements found`},
+		"no second choice":        {"b is the only one left, and its first has no version", resolver.Query{}, []resolver.Catalog{catalogWith("b", 1, catalog.Package{Bundles: []catalog.Bundle{{Name: "bad", Version: "x"}}}), fresh("a", 0, "1.0.0")}, `error getting resolved bundle version for bundle "bad": No Major.Minor.Patch elements found`},
 		"one without a candidate": {"it does not take part", resolver.Query{Range: "1.x"}, []resolver.Catalog{fresh("a", 5, "2.0.0"), fresh("b", 0, "1.0.0")}, "p.v1.0.0 from b"},
 	})
 }
@@ -285,8 +285,8 @@ func TestC11Deprecations(t *testing.T) {
 		{Schema: catalog.SchemaBundle, Name: "p.v2.0.0", Message: "another bundle"}, {Schema: "unknown", Name: "p.v1.0.0", Message: "?"},
 	}
 	channels := []catalog.Channel{channel("a", entry("p.v1.0.0")), channel("b", entry("p.v1.0.0"))}
-	winner := of("winner", 1, catalog.Package{Bundles: versions("1.0.0"), Channels: channels, Deprecations: all})
-	loser := of("z-loser", 0, catalog.Package{
+	winner := catalogWith("winner", 1, catalog.Package{Bundles: versions("1.0.0"), Channels: channels, Deprecations: all})
+	loser := catalogWith("z-loser", 0, catalog.Package{
 		Bundles: versions("1.0.0"), Channels: channels,
 		Deprecations: append(deprecated("p.v1.0.0"), catalog.Deprecation{Schema: catalog.SchemaPackage, Message: "of the loser"}),
 	})
@@ -314,7 +314,7 @@ func TestC11Deprecations(t *testing.T) {
 // TestR12Mirrors is about the same image digest in several catalogs.
 func TestR12Mirrors(t *testing.T) {
 	mirror := func(name string, priority int32, bundle, version, image string) resolver.Catalog {
-		return of(name, priority, catalog.Package{Bundles: []catalog.Bundle{{Name: bundle, Version: version, Image: image}}})
+		return catalogWith(name, priority, catalog.Package{Bundles: []catalog.Bundle{{Name: bundle, Version: version, Image: image}}})
 	}
 	const tie = `found bundles for package "p" in multiple catalogs with the same priority [a b]`
 	a := mirror("a", 0, "p.v1.0.0", "1.0.0", "quay.io/org/p@sha256:11")

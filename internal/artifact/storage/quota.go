@@ -77,7 +77,7 @@ func (u *usage) forget(o artifact.Owner) {
 	}
 }
 
-func (u *usage) of(namespace string) (sum int64) {
+func (u *usage) bytesOf(namespace string) (sum int64) {
 	sum = u.spaces[namespace]
 	for _, size := range u.others[namespace] {
 		sum += size
@@ -97,7 +97,7 @@ func (s *Store) Reserve(namespace, name string, bytes int64) error {
 	u := s.usage
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.most > 0 && u.of(namespace)-u.others[namespace][name]+bytes > u.most {
+	if u.most > 0 && u.bytesOf(namespace)-u.others[namespace][name]+bytes > u.most {
 		u.refused++
 		return &QuotaError{Namespace: namespace, Limit: u.most}
 	}
@@ -127,7 +127,7 @@ func (u *usage) occupy(namespace, name string, bytes int64) {
 func (u *usage) draft(o artifact.Owner) int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	left := max(0, u.most-u.of(o.Namespace))
+	left := max(0, u.most-u.bytesOf(o.Namespace))
 	for _, size := range u.files[o.Folder()] {
 		left += size
 	}
@@ -139,7 +139,7 @@ func (u *usage) charge(file string, size int64) (end func(error), ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	before, _ := u.files.get(file)
-	if u.most > 0 && u.of(artifact.NamespaceOf(file))-before+size > u.most {
+	if u.most > 0 && u.bytesOf(artifact.NamespaceOf(file))-before+size > u.most {
 		return nil, false
 	}
 	u.write(file, size)

@@ -32,8 +32,8 @@ var (
 	errSlow    = errors.New("the upload came too slowly")
 )
 
-// of returns a body that is read at this pace.
-func (p Pace) of(body io.Reader, control *http.ResponseController) *paced {
+// pacedBody returns a body that is read at this pace.
+func (p Pace) pacedBody(body io.Reader, control *http.ResponseController) *paced {
 	return &paced{Pace: p, body: body, control: control, end: time.Now().Add(p.Longest)}
 }
 

@@ -79,7 +79,7 @@ type handler struct {
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	body := h.options.Pace.of(r.Body, control)
+	body := h.options.Pace.pacedBody(r.Body, control)
 	outcome := h.serve(r, body)
 	h.options.Observe(outcome.Reason, body.total)
 	control.SetWriteDeadline(time.Now().Add(answerTimeout)) //nolint:errcheck // without it the answer has no bound of its own

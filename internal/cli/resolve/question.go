@@ -95,7 +95,7 @@ func (o *options) declared(name string) readFunc {
 		if err != nil {
 			return nil, err
 		}
-		asked, err := of(d)
+		asked, err := questionFromSpec(d)
 		if err != nil || d.Spec.Catalog.Lock == nil {
 			return asked, err
 		}
@@ -119,7 +119,7 @@ func ofCluster(t kit.Target) readFunc {
 		if err != nil {
 			return nil, err
 		}
-		asked, err := of(d)
+		asked, err := questionFromSpec(d)
 		if err != nil || d.Status.Catalog == nil {
 			return asked, err
 		}
@@ -133,8 +133,8 @@ func ofCluster(t kit.Target) readFunc {
 	}
 }
 
-// of is the question of spec.catalog.
-func of(d *v1alpha1.BundleDeployment) (*question, error) {
+// questionFromSpec is the question of spec.catalog.
+func questionFromSpec(d *v1alpha1.BundleDeployment) (*question, error) {
 	wanted := d.Spec.Catalog
 	if wanted == nil {
 		return nil, fmt.Errorf("BundleDeployment %s has no spec.catalog, so there is nothing to resolve: its bundle is that of its source", d.Name)

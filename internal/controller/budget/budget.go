@@ -54,14 +54,14 @@ type record struct {
 func (p *Progress) End(key types.NamespacedName, about string, progress bool) (failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := p.of(key)
-	if progress || of.about != about {
-		of.about, of.idle = about, 0
+	kept := p.recordOf(key)
+	if progress || kept.about != about {
+		kept.about, kept.idle = about, 0
 	}
 	if !progress {
-		of.idle++
+		kept.idle++
 	}
-	return of.idle > 0 && of.idle%MostIdle == 0
+	return kept.idle > 0 && kept.idle%MostIdle == 0
 }
 
 // Pass records the objects that passed a dry run, each with its state: the next turns do not repeat these dry runs.
@@ -71,12 +71,12 @@ func (p *Progress) Pass(key types.NamespacedName, passed map[inventory.ID]string
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := p.of(key)
-	if of.passed == nil {
-		of.passed = make(map[inventory.ID]string, len(passed))
+	kept := p.recordOf(key)
+	if kept.passed == nil {
+		kept.passed = make(map[inventory.ID]string, len(passed))
 	}
 	for id, state := range passed {
-		of.passed[id] = state
+		kept.passed[id] = state
 	}
 }
 
@@ -84,19 +84,19 @@ func (p *Progress) Pass(key types.NamespacedName, passed map[inventory.ID]string
 func (p *Progress) HasPassed(key types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of, found := p.kept[key]
-	return found && len(of.passed) > 0
+	kept, found := p.kept[key]
+	return found && len(kept.passed) > 0
 }
 
 // Passed tells whether an object passed a dry run in this state.
 func (p *Progress) Passed(key types.NamespacedName, id inventory.ID, state string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of, found := p.kept[key]
+	kept, found := p.kept[key]
 	if !found {
 		return false
 	}
-	known, found := of.passed[id]
+	known, found := kept.passed[id]
 	return found && known == state
 }
 
@@ -107,14 +107,14 @@ func (p *Progress) Forget(key types.NamespacedName) {
 	delete(p.kept, key)
 }
 
-func (p *Progress) of(key types.NamespacedName) *record {
+func (p *Progress) recordOf(key types.NamespacedName) *record {
 	if p.kept == nil {
 		p.kept = map[types.NamespacedName]*record{}
 	}
-	of, found := p.kept[key]
+	kept, found := p.kept[key]
 	if !found {
-		of = &record{}
-		p.kept[key] = of
+		kept = &record{}
+		p.kept[key] = kept
 	}
-	return of
+	return kept
 }

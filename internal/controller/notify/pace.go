@@ -40,11 +40,11 @@ func (p *Pace) Allow(key types.NamespacedName, now time.Time) bool {
 		maps.DeleteFunc(p.known, func(_ types.NamespacedName, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(l.Burst()) })
 		p.sweep = 2 * len(p.known)
 	}
-	return p.of(key, objectPause, objectBurst).AllowN(now, 1) &&
-		p.of(types.NamespacedName{Namespace: key.Namespace}, namespacePause, namespaceBurst).AllowN(now, 1)
+	return p.limiterOf(key, objectPause, objectBurst).AllowN(now, 1) &&
+		p.limiterOf(types.NamespacedName{Namespace: key.Namespace}, namespacePause, namespaceBurst).AllowN(now, 1)
 }
 
-func (p *Pace) of(key types.NamespacedName, pause time.Duration, burst int) *rate.Limiter {
+func (p *Pace) limiterOf(key types.NamespacedName, pause time.Duration, burst int) *rate.Limiter {
 	if p.known == nil {
 		p.known = map[types.NamespacedName]*rate.Limiter{}
 	}

@@ -107,14 +107,14 @@ func typed(rule schema.GroupKind, kind string, value map[string]any) schema.Grou
 
 // name is what an object is called now: in the namespace, of the whole cluster, or anywhere if the one that names it is in none.
 func (f follower) name(kind schema.GroupKind, namespace, name string) string {
-	if now := f.of(kind, namespace, name); now != name {
+	if now := f.newName(kind, namespace, name); now != name {
 		return now
 	}
-	if now := f.of(kind, "", name); now != name {
+	if now := f.newName(kind, "", name); now != name {
 		return now
 	}
 	if namespace == "" {
-		return f.inAny(kind, name)
+		return f.newNameAnywhere(kind, name)
 	}
 	return name
 }

@@ -39,7 +39,7 @@ type Result struct {
 
 // Name is what an object is called now that the bundle calls name.
 func (r Result) Name(kind schema.GroupKind, namespace, name string) string {
-	return r.renames.of(kind, namespace, name)
+	return r.renames.newName(kind, namespace, name)
 }
 
 // entry is one object on its way.

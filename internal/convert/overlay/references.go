@@ -239,5 +239,5 @@ func Host(names renames, host string) string {
 		return host
 	}
 	namespace, _, _ := strings.Cut(rest, ".")
-	return names.of(service, namespace, name) + "." + rest
+	return names.newName(service, namespace, name) + "." + rest
 }

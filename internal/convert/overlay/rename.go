@@ -25,16 +25,16 @@ type renames struct {
 	byName map[string][]manifest.ID
 }
 
-// of is the name of an object now.
-func (r renames) of(kind schema.GroupKind, namespace, name string) string {
+// newName is the name of an object now.
+func (r renames) newName(kind schema.GroupKind, namespace, name string) string {
 	if now, renamed := r.exact[manifest.ID{GroupKind: kind, Namespace: namespace, Name: name}]; renamed {
 		return now
 	}
 	return name
 }
 
-// inAny is the name of an object, whatever its namespace.
-func (r renames) inAny(kind schema.GroupKind, name string) string {
+// newNameAnywhere is the name of an object, whatever its namespace.
+func (r renames) newNameAnywhere(kind schema.GroupKind, name string) string {
 	if now, renamed := r.anywhere[manifest.ID{GroupKind: kind, Name: name}]; renamed {
 		return now
 	}

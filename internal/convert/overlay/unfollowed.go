@@ -102,7 +102,7 @@ func (u *unfollowed) compare(holder map[string]any, name, path, hint string) {
 	}
 	for _, id := range u.renamed[name] {
 		near := id.Namespace == "" || namespace == "" || id.Namespace == namespace
-		if now := u.of(id.GroupKind, id.Namespace, name); near && pointsTo(hint, kind, id.Kind) {
+		if now := u.newName(id.GroupKind, id.Namespace, name); near && pointsTo(hint, kind, id.Kind) {
 			u.found = append(u.found, fmt.Sprintf("%s is %q, and the %s of this name is called %s now", path, name, id.Kind, now))
 			return
 		}

@@ -217,7 +217,7 @@ func mountCertificate(pod *corev1.PodSpec, secret string) {
 	}
 	pod.Volumes = slices.DeleteFunc(pod.Volumes, func(v corev1.Volume) bool { return replaced[v.Name] })
 	for _, m := range certificateMounts {
-		pod.Volumes = append(pod.Volumes, m.of(secret))
+		pod.Volumes = append(pod.Volumes, m.volumeFrom(secret))
 	}
 	for i := range pod.Containers {
 		pod.Containers[i].VolumeMounts = remount(pod.Containers[i].VolumeMounts, replaced)
@@ -230,7 +230,7 @@ func mountCertificate(pod *corev1.PodSpec, secret string) {
 	}
 }
 
-func (m certificateMount) of(secret string) corev1.Volume {
+func (m certificateMount) volumeFrom(secret string) corev1.Volume {
 	return corev1.Volume{Name: m.volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: secret,
 		Items:      []corev1.KeyToPath{{Key: "tls.crt", Path: m.certFile}, {Key: "tls.key", Path: m.keyFile}},

@@ -97,7 +97,7 @@ func (s *search) met(at state, r catalog.Requirement) (bool, error) {
 		if has, found := s.has(r.Package); found && inRange(r.Range, has.Version) {
 			return true, nil
 		}
-		c := at.of(r.Package)
+		c := at.choiceOf(r.Package)
 		return c != nil && inRange(r.Range, c.bundle.Version), nil
 	case catalog.RequireKind:
 		if slices.ContainsFunc(at.chosen, func(c *choice) bool { return provides(c.bundle, r.Kind) }) {

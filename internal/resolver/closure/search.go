@@ -108,7 +108,7 @@ func (s *search) needPackage(at state, n need) (state, bool, error) {
 			return s.fail(n, "tell the author of the catalog", "%s, which is no range of versions: %v", n.text(), err)
 		}
 	}
-	if c := at.of(n.Package); c != nil {
+	if c := at.choiceOf(n.Package); c != nil {
 		if !n.accepts(c.bundle) {
 			return s.fail(n, "install a version of one of them first that permits both, or leave it out by a version range",
 				"%s, but %s is needed%s", n.text(), c.bundle.Name, because(at, n.Package))

@@ -39,7 +39,7 @@ func (s *sorter) visit(name string) error {
 	}
 	s.done[name] = true
 	s.path = append(s.path, name)
-	c := s.state.of(name)
+	c := s.state.choiceOf(name)
 	bundle := Bundle{Answer: c.answer, Package: name, RequiredBy: s.requiredBy(name)}
 	for _, e := range s.edges() {
 		if e.from != name {

@@ -97,8 +97,8 @@ func (s state) clone() state {
 	}
 }
 
-// of is the choice for a package; nil for none.
-func (s state) of(name string) *choice {
+// choiceOf is the choice for a package; nil for none.
+func (s state) choiceOf(name string) *choice {
 	for _, c := range s.chosen {
 		if c.name == name {
 			return c

@@ -51,7 +51,7 @@ type field struct {
 type shapes map[reflect.Type]*Shape
 
 // Of is the shape of a type.
-func Of[T any]() *Shape { return shapes{}.of(reflect.TypeFor[T]()) }
+func Of[T any]() *Shape { return shapes{}.shapeOf(reflect.TypeFor[T]()) }
 
 // Partial is the shape of a record that takes any value in the fields of the first list, drops those of the second one,
 // and adds no missing fields.
@@ -76,7 +76,7 @@ var special = map[reflect.Type][]reflect.Type{
 	reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray](): {reflect.TypeFor[apiextensions.JSONSchemaProps](), reflect.TypeFor[[]string]()},
 }
 
-func (c shapes) of(t reflect.Type) *Shape {
+func (c shapes) shapeOf(t reflect.Type) *Shape {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -93,7 +93,7 @@ func (c shapes) compile(s *Shape, t reflect.Type) {
 	if options, ok := special[t]; ok {
 		s.form = choice
 		for _, option := range options {
-			s.choices = append(s.choices, c.of(option))
+			s.choices = append(s.choices, c.shapeOf(option))
 		}
 		return
 	}
@@ -109,7 +109,7 @@ func (c shapes) compile(s *Shape, t reflect.Type) {
 		s.form, s.fields = record, map[string]field{}
 		c.record(s, t)
 	case reflect.Map:
-		s.form, s.element = dictionary, c.of(t.Elem())
+		s.form, s.element = dictionary, c.shapeOf(t.Elem())
 	case reflect.Slice:
 		c.slice(s, t)
 	default:
@@ -122,7 +122,7 @@ func (c shapes) slice(s *Shape, t reflect.Type) {
 		s.form = text
 		return
 	}
-	s.form, s.element = list, c.of(t.Elem())
+	s.form, s.element = list, c.shapeOf(t.Elem())
 }
 
 func simple(kind reflect.Kind) form {
@@ -158,7 +158,7 @@ func (c shapes) record(s *Shape, t reflect.Type) {
 			continue
 		}
 		omit := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
-		s.fields[name] = field{Shape: c.of(f.Type), pointer: f.Type.Kind() == reflect.Pointer, omitEmpty: omit}
+		s.fields[name] = field{Shape: c.shapeOf(f.Type), pointer: f.Type.Kind() == reflect.Pointer, omitEmpty: omit}
 		if !omit && f.Type.Kind() != reflect.Pointer {
 			s.missing = append(s.missing, name)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-func TestJudgeReadiness(t *testing.T) {
+func TestReadinessOf(t *testing.T) {
 	newer := aSource(func(s *v1alpha1.BundleSource) {
 		s.Status.Artifact.Revision, s.Status.OriginRevision = "v1.4.0@"+digestA, "v1.4.0@"+digestB
 	})
@@ -52,7 +52,7 @@ func TestJudgeReadiness(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(d)
 			}
-			if got := kit.JudgeReadiness(d, tc.source, tc.wanted, tc.wanted != ""); got != tc.want {
+			if got := kit.ReadinessOf(d, tc.source, tc.wanted, tc.wanted != ""); got != tc.want {
 				t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
 			}
 		})

@@ -24,12 +24,12 @@ func (r *resolution) nearest() *Miss {
 		if c.Package == nil {
 			continue
 		}
-		judge := r.judge(c)
+		missOf := r.missesIn(c)
 		for _, b := range bundles(c.Package) {
 			if b.err != nil {
 				continue
 			}
-			if miss := judge(b); nearest == nil || nearer(miss, b, *nearest, of, versions) {
+			if miss := missOf(b); nearest == nil || nearer(miss, b, *nearest, of, versions) {
 				nearest, of = &miss, b
 			}
 		}
@@ -96,7 +96,7 @@ func (r *resolution) newest(winner candidate) *Miss {
 	if newest.version.compare(winner.version) <= 0 {
 		return nil
 	}
-	miss := r.judge(winner.from)(newest)
+	miss := r.missesIn(winner.from)(newest)
 	r.describe(&miss)
 	return &miss
 }
@@ -128,9 +128,9 @@ func (r *resolution) otherEdges(p *catalog.Package, miss *Miss) []string {
 	return found
 }
 
-// judge returns a function that applies each filter of a catalog alone. A bundle to which only channels outside of the
+// missesIn returns a function that applies each filter of a catalog alone. A bundle to which only channels outside of the
 // query have an edge fails the filter of the channels.
-func (r *resolution) judge(c Catalog) func(bundle) Miss {
+func (r *resolution) missesIn(c Catalog) func(bundle) Miss {
 	filters := r.filters(c.Package)
 	var elsewhere map[string]bool
 	if r.installed != nil && r.followsEdges() {

@@ -13,7 +13,7 @@ import (
 
 // Capabilities summarizes for the status the capabilities that a chart received: the version, and a digest of the sorted
 // list of API versions.
-func Capabilities(told helm.Capabilities) *v1alpha1.Capabilities {
-	sum := sha256.Sum256([]byte(strings.Join(told.APIVersions, "\n")))
-	return &v1alpha1.Capabilities{KubeVersion: told.KubeVersion, APIVersions: "sha256:" + hex.EncodeToString(sum[:])}
+func Capabilities(received helm.Capabilities) *v1alpha1.Capabilities {
+	sum := sha256.Sum256([]byte(strings.Join(received.APIVersions, "\n")))
+	return &v1alpha1.Capabilities{KubeVersion: received.KubeVersion, APIVersions: "sha256:" + hex.EncodeToString(sum[:])}
 }

@@ -141,7 +141,7 @@ func (r *rig) failOver(t *testing.T, l lease, fail func(*testing.T, *replica), w
 	if d.Status.Inventory.Count != 60 || len(r.named(t, namespace, "moved")) != 60 {
 		t.Errorf("%d objects are listed and %d exist, want 60", d.Status.Inventory.Count, len(r.named(t, namespace, "moved")))
 	}
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	r.quiet(t, namespace, 6*time.Second)
 	r.comeBack(t, leader, namespace)
 	if now := r.leader(t, ""); now != after {

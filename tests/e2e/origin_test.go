@@ -47,7 +47,7 @@ func TestOriginOfOtherCommit(t *testing.T) {
 	if before.Status.LastAppliedOriginRevision != first {
 		t.Errorf("applied is %q, not %q", before.Status.LastAppliedOriginRevision, first)
 	}
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	mark := r.mark(t)
 	second := push("second")
 	after := r.Until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool {
@@ -56,7 +56,7 @@ func TestOriginOfOtherCommit(t *testing.T) {
 	if after.Status.LastAppliedRevision != before.Status.LastAppliedRevision || len(after.Status.History) != 1 || after.Status.History[0].OriginRevision != first {
 		t.Errorf("applied is %s, the history is %+v", after.Status.LastAppliedRevision, after.Status.History)
 	}
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	var ofDeployment, others []string
 	for _, write := range r.writes(t, mark, namespace) {
 		switch {

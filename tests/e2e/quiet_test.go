@@ -63,9 +63,9 @@ func (r *rig) quiet(t *testing.T, namespace string, for_ time.Duration) {
 	}
 }
 
-// calm waits until there were no writes for two seconds: a watch that was cut takes
+// waitForNoWrites waits until there were no writes for two seconds: a watch that was cut takes
 // seconds to come up, and until then decisions are refused as stale.
-func (r *rig) calm(t *testing.T, namespace string) {
+func (r *rig) waitForNoWrites(t *testing.T, namespace string) {
 	t.Helper()
 	mark, since := r.mark(t), time.Now()
 	r.Eventually(t, t.Context(), "writes to end", func(context.Context) (bool, string) {

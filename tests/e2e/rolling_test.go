@@ -41,7 +41,7 @@ func TestRollingUpdateOfTwoReplicas(t *testing.T) {
 	for _, key := range keys {
 		r.Ready(t, key)
 	}
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	mark := r.mark(t)
 	restored := 0
 	restore := func() {
@@ -68,7 +68,7 @@ func TestRollingUpdateOfTwoReplicas(t *testing.T) {
 	for _, key := range keys {
 		r.Ready(t, key)
 	}
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	var written []string
 	for _, write := range r.writes(t, mark, namespace) {
 		if strings.Contains(write, "/configmaps/app-") {

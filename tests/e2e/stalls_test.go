@@ -66,7 +66,7 @@ func TestF7APIServerRestarts(t *testing.T) {
 		}
 	}
 	r.checkLogs(t, logs, time.Since(began))
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	r.quiet(t, namespace, 6*time.Second)
 	for _, key := range keys {
 		r.Remove(t, key)
@@ -109,7 +109,7 @@ func TestF8EtcdStalls(t *testing.T) {
 					t.Errorf("%s was restarted", name)
 				}
 			}
-			r.calm(t, namespace)
+			r.waitForNoWrites(t, namespace)
 			r.quiet(t, namespace, 6*time.Second)
 			r.Remove(t, key)
 		})
@@ -168,7 +168,7 @@ func TestF8EtcdIsSlow(t *testing.T) {
 	if found, of := r.named(t, namespace, "slow"), r.named(t, namespace, fmt.Sprintf("slow-%d-", upgrades)); len(found) != 20 || len(of) != 20 {
 		t.Errorf("%d objects, of which %d are of the last upgrade, want 20: %v", len(found), len(of), found)
 	}
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	r.quiet(t, namespace, 6*time.Second)
 	changes := 0
 	if now := r.leader(t, ""); now != leader {

@@ -67,7 +67,7 @@ func TestF30ControllerUpgrade(t *testing.T) {
 // quietly wants nothing to be written any more while an instance runs.
 func (i *instance) quietly(t *testing.T, r *rig, namespace string) {
 	t.Helper()
-	r.calm(t, namespace)
+	r.waitForNoWrites(t, namespace)
 	r.quiet(t, namespace, 6*time.Second)
 	select {
 	case <-i.ended:

@@ -316,7 +316,7 @@ func awaitRevision(ctx context.Context, a *kit.App, c *kit.Cluster, o rollbackOp
 		if v := hopeless(source, b, wanted); v.Never {
 			return v, nil
 		}
-		return kit.JudgeReadiness(found, source, wanted, true), nil
+		return kit.ReadinessOf(found, source, wanted, true), nil
 	})
 }
 

@@ -154,16 +154,16 @@ func look(ctx context.Context, c *kit.Cluster, o waitOptions, t kit.Target) (kit
 		return kit.WaitState{}, &kit.AccessError{Verb: "get", Resource: t.Kind.Resource, Namespace: c.Namespace, Err: err}
 	}
 	if o.until == kit.ForDeleted {
-		return judgeDeletion(found), nil
+		return deletionState(found), nil
 	}
 	source, err := c.SourceOf(ctx, found)
 	if err != nil {
 		return kit.WaitState{}, err
 	}
-	return kit.JudgeReadiness(found, source, strings.TrimPrefix(o.until, kit.ForRevision), o.until != kit.ForReady), nil
+	return kit.ReadinessOf(found, source, strings.TrimPrefix(o.until, kit.ForRevision), o.until != kit.ForReady), nil
 }
 
-func judgeDeletion(o view.Object) kit.WaitState {
+func deletionState(o view.Object) kit.WaitState {
 	s := view.Summarize(o)
 	if !s.Deleting {
 		return kit.WaitState{Text: "its deletion has not been requested"}

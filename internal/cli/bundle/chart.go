@@ -36,9 +36,9 @@ func chartFlags(cmd *cobra.Command, o *ChartOptions) {
 	flags.StringArrayVar(&o.BundleFiles, "values-files", nil,
 		"File of the bundle with values for a chart, as spec.helm.valuesFiles; may be repeated, each over those before it, and --values over all of them.")
 	flags.StringArrayVar(&o.Set, "set", nil, "Value for a chart as path=value, over those of the files; may be repeated, and may be several with commas between.")
-	flags.StringVar(&o.KubeVersion, "kube-version", "", "Version of Kubernetes that a chart is told; without it: "+helm.DefaultKubeVersion+".")
+	flags.StringVar(&o.KubeVersion, "kube-version", "", "Version of Kubernetes that a chart gets as .Capabilities; without it: "+helm.DefaultKubeVersion+".")
 	flags.StringSliceVar(&o.APIVersions, "api-versions", nil,
-		"API versions and kinds that a chart is told beside those of Kubernetes itself, such as monitoring.coreos.com/v1/ServiceMonitor.")
+		"API versions and kinds that a chart gets in addition to those of Kubernetes itself, such as monitoring.coreos.com/v1/ServiceMonitor.")
 	_ = cmd.MarkFlagFilename("values", "yaml", "yml", "json") // it only fails for a flag that does not exist
 }
 
@@ -76,11 +76,11 @@ const longestValues = 4 << 20
 
 // Options are those of the format.
 func (o *ChartOptions) Options() helm.Options {
-	told := helm.Capabilities{KubeVersion: o.KubeVersion}
+	capabilities := helm.Capabilities{KubeVersion: o.KubeVersion}
 	if len(o.APIVersions) > 0 {
-		told.APIVersions = slices.Compact(slices.Sorted(slices.Values(append(helm.DefaultAPIVersions(), o.APIVersions...))))
+		capabilities.APIVersions = slices.Compact(slices.Sorted(slices.Values(append(helm.DefaultAPIVersions(), o.APIVersions...))))
 	}
-	return helm.Options{ReleaseName: o.ReleaseName, Values: o.values, Capabilities: told}
+	return helm.Options{ReleaseName: o.ReleaseName, Values: o.values, Capabilities: capabilities}
 }
 
 // Given tells that one of the flags was given.

@@ -146,11 +146,11 @@ func examine(ctx context.Context, a *kit.App, o validateOptions, what string) (v
 	if err != nil {
 		return Verdict{}, err
 	}
-	return judge(r, cmp.Or(what, r.From), report), nil
+	return verdictOf(r, cmp.Or(what, r.From), report), nil
 }
 
-// judge makes the verdict about an opened bundle.
-func judge(r bundle.Reading, what string, report lint.Report) Verdict {
+// verdictOf makes the verdict about an opened bundle.
+func verdictOf(r bundle.Reading, what string, report lint.Report) Verdict {
 	v := Verdict{Bundle: what, read: r.From, Format: string(report.Format), Problems: append([]lint.Problem{}, report.Problems...), Choices: report.Choices}
 	if report.InstallNamespace != "" {
 		v.installed = bundle.InstalledIn(report.InstallNamespace, report.Watched)

@@ -88,14 +88,14 @@ func (c *Cluster) SourceOf(ctx context.Context, o view.Object) (*v1alpha1.Bundle
 	return source, nil
 }
 
-// JudgeReadiness says how far an object is. The first line that holds decides.
+// ReadinessOf says how far an object is. The first line that holds decides.
 //
 //	being deleted                             never
 //	Ready, with the source's revision         done, if it is the wanted one
 //	suspended                                 never
 //	stalled, about the spec as it is          never
 //	else                                      waits
-func JudgeReadiness(o view.Object, source *v1alpha1.BundleSource, wanted string, particular bool) WaitState {
+func ReadinessOf(o view.Object, source *v1alpha1.BundleSource, wanted string, particular bool) WaitState {
 	s := view.Summarize(o)
 	behind := behindSource(o, source)
 	ready := s.IsReady() && behind == "" && view.Requested(o, s) == ""

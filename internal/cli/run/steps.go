@@ -176,7 +176,7 @@ func (r *run) awaitSource(ctx context.Context) error {
 		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: t.Name}, found); err != nil {
 			return kit.WaitState{}, &kit.AccessError{Verb: "get", Resource: t.Kind.Resource, Namespace: r.Namespace, Err: err}
 		}
-		state := kit.JudgeReadiness(found, nil, "", false)
+		state := kit.ReadinessOf(found, nil, "", false)
 		if s := view.Summarize(found); !state.Done && !s.Unseen && isFinal[s.Reason] {
 			return kit.WaitState{Never: true, Text: view.OneLine(s.Text(), 0) + hintText(s.Reason)}, nil
 		}
@@ -203,7 +203,7 @@ func (r *run) awaitReady(ctx context.Context) error {
 			return kit.WaitState{}, err
 		}
 		last = view.Summarize(found).Reason
-		return kit.JudgeReadiness(found, source, "", false), nil
+		return kit.ReadinessOf(found, source, "", false), nil
 	})
 	if errors.Is(err, kit.ErrNo) {
 		fmt.Fprintf(r.Streams.Out, "%s\n", strings.TrimPrefix(hintText(last)+"\nSee more with: "+r.Name+" status "+r.options.name+" -n "+r.Namespace, "\n"))

@@ -103,12 +103,12 @@ func history(ctx context.Context, a *kit.App, o printer.Output, t kit.Target) er
 func NewRevisions(d *v1alpha1.BundleDeployment) Revisions {
 	found := Revisions{Namespace: d.Namespace, Name: d.Name, Applied: d.Status.LastAppliedRevision,
 		Healthy: d.Status.LastHealthyRevision, Rejected: d.Status.RejectedRevision, Revisions: []revisionLine{}}
-	told := map[string]bool{}
+	marked := map[string]bool{}
 	for i, record := range d.Status.History {
 		line := revisionLine{RevisionRecord: record}
 		for _, is := range []struct{ state, revision string }{{appliedState, found.Applied}, {"LastHealthy", found.Healthy}, {"Rejected", found.Rejected}} {
-			if is.revision == record.Revision && !told[is.state] {
-				told[is.state] = true
+			if is.revision == record.Revision && !marked[is.state] {
+				marked[is.state] = true
 				line.States = append(line.States, is.state)
 			}
 		}

@@ -151,7 +151,7 @@ func (r *Reconciler) announce(ctx context.Context, s *state) error {
 func (r *Reconciler) tellDistrust(ctx context.Context, s *state) error {
 	before := s.object.DeepCopy()
 	r.setContent(s)
-	setVerified(s, errTrustJudged)
+	setVerified(s, errNotAsked)
 	was, is := conditions.Get(before, v1alpha1.SourceVerifiedCondition), conditions.Get(s.object, v1alpha1.SourceVerifiedCondition)
 	if is != nil && (was == nil || was.Reason != is.Reason || was.Status != is.Status) {
 		r.Events.Eventf(s.object, nil, corev1.EventTypeWarning, is.Reason, "Verify", "%s", pipeline.Shorten(is.Message, 900))
@@ -159,8 +159,8 @@ func (r *Reconciler) tellDistrust(ctx context.Context, s *state) error {
 	return r.writer.Write(ctx, before, s.object)
 }
 
-// errTrustJudged marks a reconcile that did not ask the upstream.
-var errTrustJudged = errors.New("the upstream was not asked")
+// errNotAsked marks a reconcile that did not ask the upstream.
+var errNotAsked = errors.New("the upstream was not asked")
 
 // tell records changes since before in an event and in the log, with a rate limit.
 func (r *Reconciler) tell(ctx context.Context, s *state, before *v1alpha1.BundleCatalog, err error) {
@@ -190,7 +190,7 @@ func (r *Reconciler) markSuspended(s *state) {
 		object.Status.LastHandledReconcileAt = at
 	}
 	r.setContent(s)
-	setVerified(s, errTrustJudged)
+	setVerified(s, errNotAsked)
 	conditions.Delete(object, meta.ReconcilingCondition)
 	reason, message := v1alpha1.ReasonSuspended, "suspended before the first fetch: set spec.suspend to false"
 	switch {

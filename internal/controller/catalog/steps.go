@@ -94,7 +94,7 @@ func (r *Reconciler) retrust(ctx context.Context, s *state) (pipeline.Outcome, e
 	if s.served == nil || current == "" || s.sameTrust(current) {
 		return pipeline.Continue, nil
 	}
-	by, err := trust.Judge(ctx, s.adapters, s.source(), s.recorded(), func() ([]byte, error) { return s.served.Record.Signature, nil })
+	by, err := trust.VerifyKept(ctx, s.adapters, s.source(), s.recorded(), func() ([]byte, error) { return s.served.Record.Signature, nil })
 	s.secrets.Patterns = pattern.NewBudget() // the fetch has its own budget
 	switch {
 	case err == nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/notify"
 )
 
-// told counts the allowed events of some objects within a time, tried each second.
-func told(pace *notify.Pace, namespace string, objects int, from time.Time, during time.Duration) int {
+// allowed counts the allowed events of some objects within a time, tried each second.
+func allowed(pace *notify.Pace, namespace string, objects int, from time.Time, during time.Duration) int {
 	count := 0
 	for at := time.Duration(0); at < during; at += time.Second {
 		for i := range objects {
@@ -28,20 +28,20 @@ func told(pace *notify.Pace, namespace string, objects int, from time.Time, duri
 func TestPace(t *testing.T) {
 	var pace notify.Pace
 	start := time.Now()
-	if got := told(&pace, "one", 1, start, time.Hour); got < 60 || got > 70 {
-		t.Errorf("an object that fails in another way each second is told of %d times an hour, want about 70", got)
+	if got := allowed(&pace, "one", 1, start, time.Hour); got < 60 || got > 70 {
+		t.Errorf("an object that fails in another way each second has %d events an hour, want about 70", got)
 	}
-	if got := told(&pace, "many", 5000, start, time.Second); got != 1000 {
-		t.Errorf("5000 objects of a namespace at once are told of %d times, want 1000", got)
+	if got := allowed(&pace, "many", 5000, start, time.Second); got != 1000 {
+		t.Errorf("5000 objects of a namespace at once have %d events, want 1000", got)
 	}
-	if got := told(&pace, "many", 5000, start.Add(time.Second), time.Minute); got > 61 {
+	if got := allowed(&pace, "many", 5000, start.Add(time.Second), time.Minute); got > 61 {
 		t.Errorf("and then %d times in a minute, want one a second", got)
 	}
-	if got := told(&pace, "others", 20, start, time.Second); got != 20 {
-		t.Errorf("another namespace is told of %d times, want 20", got)
+	if got := allowed(&pace, "others", 20, start, time.Second); got != 20 {
+		t.Errorf("another namespace has %d events, want 20", got)
 	}
-	if got := told(&pace, "many", 10, start.Add(2*time.Hour), time.Second); got != 10 {
-		t.Errorf("later the namespace is told of %d times, want 10", got)
+	if got := allowed(&pace, "many", 10, start.Add(2*time.Hour), time.Second); got != 10 {
+		t.Errorf("later the namespace has %d events, want 10", got)
 	}
 }
 

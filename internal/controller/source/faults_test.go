@@ -129,14 +129,14 @@ func TestF14FailuresEndInTime(t *testing.T) {
 	}()
 	defer func() { close(measured); <-over }()
 	during := r.latencies(t, victim, quiet.URL, "during-", 20)
-	calmly, meanwhile := p95(before), p95(during)
+	withoutFaults, withFaults := p95(before), p95(during)
 	t.Logf("p95 of another namespace: %s before, %s during %d faults, %.2f times",
-		calmly.Round(time.Millisecond), meanwhile.Round(time.Millisecond), len(cases), float64(meanwhile)/float64(calmly))
+		withoutFaults.Round(time.Millisecond), withFaults.Round(time.Millisecond), len(cases), float64(withFaults)/float64(withoutFaults))
 	// With 20 samples the p95 is the second slowest, a few times 20 ms when quiet: one pause of a shared
 	// machine would decide. Below half a second the ratio says nothing about fairness; a fetch that waits
 	// for a faulty one waits for the timeout, which is seconds.
-	if meanwhile > max(12*calmly, faultTimeout/2) {
-		t.Errorf("it rose from %s to %s, the target is 2 times", calmly, meanwhile)
+	if withFaults > max(12*withoutFaults, faultTimeout/2) {
+		t.Errorf("it rose from %s to %s, the target is 2 times", withoutFaults, withFaults)
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *Reconciler) retrust(ctx context.Context, s *state) (pipeline.Outcome, e
 			return pipeline.Stop, err
 		}
 	}
-	s.judged = true
+	s.trustChecked = true
 	if s.untrusted == nil && s.distrusted == nil {
 		return pipeline.Continue, nil
 	}
@@ -74,7 +74,7 @@ func (r *Reconciler) retrustPart(ctx context.Context, s *state, source v1alpha1.
 	if err != nil || current == "" || s.sameTrust(source.Destination, current) {
 		return err
 	}
-	by, err := trust.Judge(ctx, s.adapters, source, s.recorded(source.Destination), func() ([]byte, error) {
+	by, err := trust.VerifyKept(ctx, s.adapters, source, s.recorded(source.Destination), func() ([]byte, error) {
 		return r.Store.Signature(ctx, s.owner, published)
 	})
 	s.secrets.Patterns = pattern.NewBudget() // the fetch has its own budget

@@ -45,8 +45,8 @@ type state struct {
 	policiesRead bool
 	// denied says which policy denies an image of the source; nil if none does.
 	denied error
-	// judged says that the current trust settings were compared with those by which the artifact was accepted.
-	judged bool
+	// trustChecked says that the current trust settings were compared with those by which the artifact was accepted.
+	trustChecked bool
 	// distrusted says why the published artifact is no longer accepted.
 	distrusted error
 	// moved tells that the upstream has changed and has to be fetched.

@@ -111,7 +111,7 @@ func setVerified(s *state, err error) {
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, explain(s, err))
 	case s.distrusted != nil:
 		pipeline.SetCondition(s.object, kind, metav1.ConditionFalse, v1alpha1.ReasonVerificationFailed, "the published artifact is withdrawn: "+s.distrusted.Error())
-	case s.published != nil && (err == nil || s.judged && conditions.IsUnknown(s.object, kind)):
+	case s.published != nil && (err == nil || s.trustChecked && conditions.IsUnknown(s.object, kind)):
 		pipeline.SetCondition(s.object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
 			signers(s.object.Status.Resolved)+s.unverified())
 	case s.published == nil:

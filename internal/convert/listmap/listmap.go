@@ -94,7 +94,7 @@ func (w *walk) items(value any, f field, at string) {
 func (w *walk) unique(list []any, f field, at string) []any {
 	last := make(map[string]int, len(list))
 	removed := map[int]bool{}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for i, item := range list {
 		id := f.keyOf(item)
 		if id == "" {
@@ -108,12 +108,12 @@ func (w *walk) unique(list []any, f field, at string) []any {
 		switch {
 		case reflect.DeepEqual(list[earlier], item):
 			removed[earlier] = true
-			w.warn(told, id, "%s has %s twice, with the same content: one is left out", at, id)
+			w.warn(reported, id, "%s has %s twice, with the same content: one is left out", at, id)
 		case f.of == envVar && !refersTo(list[earlier+1:i+1], item):
 			removed[earlier] = true
-			w.warn(told, id, "%s has %s twice: the last one counts, as for the kubelet", at, id)
+			w.warn(reported, id, "%s has %s twice: the last one counts, as for the kubelet", at, id)
 		default:
-			w.fail(told, id, "%s has %s twice", at, id)
+			w.fail(reported, id, "%s has %s twice", at, id)
 		}
 	}
 	if len(removed) == 0 {
@@ -170,18 +170,18 @@ func refersTo(variables []any, item any) bool {
 	})
 }
 
-func (w *walk) warn(told map[string]bool, id, format string, args ...any) {
-	if !told[id] && len(w.result.Warnings) < maxFound {
+func (w *walk) warn(reported map[string]bool, id, format string, args ...any) {
+	if !reported[id] && len(w.result.Warnings) < maxFound {
 		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf(format, args...))
 	}
-	told[id] = true
+	reported[id] = true
 }
 
-func (w *walk) fail(told map[string]bool, id, format string, args ...any) {
-	if !told["fault "+id] && len(w.result.Faults) < maxFound {
+func (w *walk) fail(reported map[string]bool, id, format string, args ...any) {
+	if !reported["fault "+id] && len(w.result.Faults) < maxFound {
 		w.result.Faults = append(w.result.Faults, fmt.Sprintf(format, args...))
 	}
-	told["fault "+id] = true
+	reported["fault "+id] = true
 }
 
 // shorten bounds what is quoted of an object.

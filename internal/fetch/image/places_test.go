@@ -206,13 +206,13 @@ func TestC60JudgeAll(t *testing.T) {
 	}
 	signature := joinSignatures([]string{`{"reference":"alice"}`, `{"reference":"bob"}`})
 	digest := "sha256:" + strings.Repeat("e", 64)
-	if by, err := Judge(t.Context(), []Verifier{accepts("bob"), accepts("alice")}, digest, signature); err != nil || by != "bob and alice" {
+	if by, err := VerifyKept(t.Context(), []Verifier{accepts("bob"), accepts("alice")}, digest, signature); err != nil || by != "bob and alice" {
 		t.Errorf("%q, %v", by, err)
 	}
-	if _, err := Judge(t.Context(), []Verifier{accepts("alice"), accepts("carol")}, digest, signature); err == nil {
+	if _, err := VerifyKept(t.Context(), []Verifier{accepts("alice"), accepts("carol")}, digest, signature); err == nil {
 		t.Error("a signature of carol was not kept")
 	}
-	if _, err := Judge(t.Context(), nil, digest, signature); err == nil {
+	if _, err := VerifyKept(t.Context(), nil, digest, signature); err == nil {
 		t.Error("without a verifier it is accepted")
 	}
 	if got := joinSignatures([]string{`{}`, ""}); got != "" {

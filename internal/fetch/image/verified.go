@@ -123,9 +123,9 @@ func splitSignatures(signature string) ([]kept, error) {
 	return several, nil
 }
 
-// Judge tells who signed the image with a digest, by the signatures that were kept when it was fetched
+// VerifyKept tells who signed the image with a digest, by the signatures that were kept when it was fetched
 // (fetch.Resolved.Signature), without asking a registry. Each verifier has to accept one of them.
-func Judge(ctx context.Context, verifiers []Verifier, digest, signature string) (by string, err error) {
+func VerifyKept(ctx context.Context, verifiers []Verifier, digest, signature string) (by string, err error) {
 	signatures, err := splitSignatures(signature)
 	if err != nil {
 		return "", err
@@ -136,7 +136,7 @@ func Judge(ctx context.Context, verifiers []Verifier, digest, signature string) 
 	}
 	var signers []string
 	for _, v := range verifiers {
-		signer, err := judgeBy(ctx, v, parsed, signatures)
+		signer, err := acceptedBy(ctx, v, parsed, signatures)
 		if err != nil {
 			return "", err
 		}
@@ -150,8 +150,8 @@ func Judge(ctx context.Context, verifiers []Verifier, digest, signature string) 
 	return strings.Join(signers, " and "), nil
 }
 
-// judgeBy looks for a kept signature that one verifier accepts.
-func judgeBy(ctx context.Context, v Verifier, digest fetch.Digest, signatures []kept) (by string, err error) {
+// acceptedBy looks for a kept signature that one verifier accepts.
+func acceptedBy(ctx context.Context, v Verifier, digest fetch.Digest, signatures []kept) (by string, err error) {
 	for _, k := range signatures {
 		by, err = v.Verify(ctx, Subject{Repository: k.Repository, Digest: digest, MediaType: k.MediaType, Size: k.Size, Registry: replay{k}})
 		if err == nil && by != "" {

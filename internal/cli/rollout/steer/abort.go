@@ -102,7 +102,7 @@ func abort(o *v1alpha1.BundleRollout) (change, error) {
 	}
 	return change{
 		spec: spec, done: "goes back to revision " + view.Inline(current.Name), commit: fmt.Sprintf("commit revision: %q there", current.Name),
-		then:    "It stays there until it is told to follow its source again:",
+		then:    "It stays there until a user has it follow its source again:",
 		command: "rollout resume " + view.ShellWord(o.Name) + " -n " + view.ShellWord(o.Namespace) + " --follow",
 	}, nil
 }

@@ -55,7 +55,7 @@ type Reviewer struct {
 	mu       sync.Mutex
 	accepted map[string]answer // by hash
 	refused  map[string]answer
-	told     time.Time // when a failure was logged last
+	logged   time.Time // when a failure was logged last
 }
 
 // answer is the result of a review.
@@ -215,8 +215,8 @@ func (t *Reviewer) review(hash, token string) (string, error) {
 func (t *Reviewer) tell(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.now(); now.Sub(t.told) > time.Minute {
-		t.told = now
+	if now := t.now(); now.Sub(t.logged) > time.Minute {
+		t.logged = now
 		ctrl.Log.Error(err, "tokens cannot be reviewed: let this controller create tokenreviews", "audience", t.audience)
 	}
 }

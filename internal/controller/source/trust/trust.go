@@ -134,10 +134,10 @@ type KeptSignature struct {
 	Signature   string `json:"signature"`
 }
 
-// Judge returns the signer of the published content of one source, by the current trust settings and the kept signatures, which
+// VerifyKept returns the signer of the published content of one source, by the current trust settings and the kept signatures, which
 // are a list of KeptSignature in JSON. The record is the entry of the source in the status; nil if there is none.
-func Judge(ctx context.Context, adapters *sourcefetch.Adapters, source v1alpha1.Source, record *v1alpha1.ResolvedSource, signatures func() ([]byte, error)) (by string, err error) {
-	judge, err := adapters.Judge(ctx, source)
+func VerifyKept(ctx context.Context, adapters *sourcefetch.Adapters, source v1alpha1.Source, record *v1alpha1.ResolvedSource, signatures func() ([]byte, error)) (by string, err error) {
+	verify, err := adapters.KeptVerifier(ctx, source)
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +154,7 @@ func Judge(ctx context.Context, adapters *sourcefetch.Adapters, source v1alpha1.
 	}
 	for _, k := range kept {
 		if k.Destination == source.Destination && k.Digest == record.Digest {
-			return judge(ctx, record.Digest, k.Signature)
+			return verify(ctx, record.Digest, k.Signature)
 		}
 	}
 	return "", errors.New("its signature was not kept")

@@ -41,14 +41,14 @@ func TestM34JudgedWithoutTheRegistry(t *testing.T) {
 			if err != nil || resolved.Signature == "" {
 				t.Fatalf("nothing is kept: %v", err)
 			}
-			if by, err := image.Judge(t.Context(), []image.Verifier{verifier(t, form.by)}, resolved.Digest, resolved.Signature); err != nil || by != resolved.VerifiedBy {
+			if by, err := image.VerifyKept(t.Context(), []image.Verifier{verifier(t, form.by)}, resolved.Digest, resolved.Signature); err != nil || by != resolved.VerifiedBy {
 				t.Errorf("by the same trust: %q, %v", by, err)
 			}
-			if by, err := image.Judge(t.Context(), []image.Verifier{verifier(t, form.no)}, resolved.Digest, resolved.Signature); fetch.ReasonOf(err) != fetch.Unverified {
+			if by, err := image.VerifyKept(t.Context(), []image.Verifier{verifier(t, form.no)}, resolved.Digest, resolved.Signature); fetch.ReasonOf(err) != fetch.Unverified {
 				t.Errorf("by another trust: %q, %v", by, err)
 			}
 			other := "sha256:" + strings.Repeat("a", 64)
-			if by, err := image.Judge(t.Context(), []image.Verifier{verifier(t, form.by)}, other, resolved.Signature); err == nil {
+			if by, err := image.VerifyKept(t.Context(), []image.Verifier{verifier(t, form.by)}, other, resolved.Signature); err == nil {
 				t.Errorf("for another image: %q", by)
 			}
 		})

@@ -12,15 +12,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 )
 
-// JudgeFunc returns the signer of a digest, by a kept signature.
-type JudgeFunc func(ctx context.Context, digest, signature string) (by string, err error)
+// KeptVerifier returns the signer of a digest, by a kept signature.
+type KeptVerifier func(ctx context.Context, digest, signature string) (by string, err error)
 
-// Judge returns the function that verifies a signature of a source by its current trust settings, without the
+// KeptVerifier returns the function that verifies a signature of a source by its current trust settings, without the
 // upstream.
-func (a *Adapters) Judge(ctx context.Context, source v1alpha1.Source) (JudgeFunc, error) {
+func (a *Adapters) KeptVerifier(ctx context.Context, source v1alpha1.Source) (KeptVerifier, error) {
 	switch {
 	case source.Image != nil:
-		return a.judgeImages(ctx, source.Image)
+		return a.keptImageVerifier(ctx, source.Image)
 	case source.Git != nil:
 		v, err := credentials.GitVerification(ctx, a.secrets, source.Git.Verify)
 		if err != nil {
@@ -36,13 +36,13 @@ func (a *Adapters) Judge(ctx context.Context, source v1alpha1.Source) (JudgeFunc
 	return nil, fetch.Errorf(fetch.Refused, "a source of this kind has no signature")
 }
 
-func (a *Adapters) judgeImages(ctx context.Context, spec *v1alpha1.ImageSource) (JudgeFunc, error) {
+func (a *Adapters) keptImageVerifier(ctx context.Context, spec *v1alpha1.ImageSource) (KeptVerifier, error) {
 	decision, err := a.decide(spec)
 	if err != nil {
 		return nil, err
 	}
 	verifiers, err := a.verifiers(ctx, spec, decision, a.http)
 	return func(ctx context.Context, digest, signature string) (string, error) {
-		return image.Judge(ctx, verifiers, digest, signature)
+		return image.VerifyKept(ctx, verifiers, digest, signature)
 	}, err
 }

@@ -30,12 +30,12 @@ type Pipeline struct {
 	Package                   *v1alpha1.PackageStatus `json:"package,omitempty"`
 	CertificateExpirationTime *metav1.Time            `json:"certificateExpirationTime,omitempty"`
 
-	Source   SourceNode `json:"source"`
-	Steps    []StepNode `json:"steps"`
-	Problem  *Problem   `json:"problem,omitempty"`
-	Approval *Consent   `json:"approval,omitempty"`
-	Warnings []string   `json:"warnings,omitempty"`
-	Next     []string   `json:"next"`
+	Source   SourceNode       `json:"source"`
+	Steps    []StepNode       `json:"steps"`
+	Problem  *Problem         `json:"problem,omitempty"`
+	Approval *PendingDecision `json:"approval,omitempty"`
+	Warnings []string         `json:"warnings,omitempty"`
+	Next     []string         `json:"next"`
 
 	UpToDate bool `json:"-"` // Ready is True, and about the current spec
 }
@@ -130,7 +130,7 @@ func NewPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, pr
 	}
 	markPrevious(p.Steps[first:len(steps)])
 	p.Problem = findProblem(p, first, source)
-	p.Approval = newConsent(d, program)
+	p.Approval = newPendingDecision(d, program)
 	p.Next = append(nextUp(d, source, s), nextCertificates(d, s, now)...)
 	return p
 }
@@ -146,8 +146,8 @@ func StateOf(s Summary) string {
 		return "changed, and the controller has not seen it yet"
 	case s.IsReady() && s.Suspended:
 		return "Ready, suspended"
-	case s.IsReady() && s.Consent != "":
-		return "Ready, " + s.Consent
+	case s.IsReady() && s.Pending != "":
+		return "Ready, " + s.Pending
 	case s.IsReady():
 		return "Ready"
 	case s.Suspended:

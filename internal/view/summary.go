@@ -30,7 +30,7 @@ type Summary struct {
 	Handled   string // the request to reconcile that was handled last
 	work      string // reason of Reconciling while it is True
 	Stalled   bool
-	Consent   string // what waits for approval, in words
+	Pending   string // what waits for approval, in words
 }
 
 // Summarize reads an object.
@@ -65,7 +65,7 @@ func Summarize(o Object) Summary {
 	if working := apimeta.FindStatusCondition(o.GetConditions(), meta.ReconcilingCondition); working != nil && working.Status == metav1.ConditionTrue {
 		s.work = working.Reason
 	}
-	s.Consent = consentText(o)
+	s.Pending = pendingText(o)
 	s.Stalled = apimeta.IsStatusConditionTrue(o.GetConditions(), meta.StalledCondition)
 	s.Deleting = !o.GetDeletionTimestamp().IsZero()
 	s.Unseen = s.observed < o.GetGeneration()
@@ -120,8 +120,8 @@ func (s Summary) Text() string {
 	if s.Suspended {
 		parts = append(parts, "suspended")
 	}
-	if s.Consent != "" {
-		parts = append(parts, s.Consent)
+	if s.Pending != "" {
+		parts = append(parts, s.Pending)
 	}
 	switch {
 	case s.Ready == "":

@@ -190,28 +190,28 @@ func settled(s view.Summary, token string) bool {
 	if s.Handled != token || s.Unseen {
 		return false
 	}
-	return s.Consent != "" || !s.InProgress() && s.Ready != metav1.ConditionUnknown
+	return s.Pending != "" || !s.InProgress() && s.Ready != metav1.ConditionUnknown
 }
 
 func reportOutcome(a *kit.App, t kit.Target, s view.Summary) error {
 	st := printer.StyleFor(a.Streams.Out)
 	if s.IsReady() {
 		fmt.Fprintf(a.Streams.Out, "%s %s: %s, %s\n", t.Kind.Name, t.Name, st.Paint(printer.Green, "Ready"), s.RevisionName())
-		reportConsent(a, t, s)
+		reportPendingDecision(a, t, s)
 		return nil
 	}
 	fmt.Fprintf(a.Streams.Out, "%s %s: %s, %s\n%s\n", t.Kind.Name, t.Name, st.Paint(printer.Red, "not Ready"), kit.Dash(view.Inline(s.Reason)), view.Printable(s.Text()))
 	if hint := view.HintFor(s.Reason); hint != "" {
 		fmt.Fprintf(a.Streams.Out, "%s%s\n", st.Paint(printer.Bold, "What to do: "), hint)
 	}
-	reportConsent(a, t, s)
+	reportPendingDecision(a, t, s)
 	return kit.ErrNo
 }
 
-// reportConsent says that a plan waits for approval.
-func reportConsent(a *kit.App, t kit.Target, s view.Summary) {
-	if s.Consent != "" {
-		fmt.Fprintf(a.Streams.Out, "Pending: %s; see it with %[2]s plan %[3]s, and decide with %[2]s approve %[3]s\n", s.Consent, a.Name, view.ShellWord(t.Name))
+// reportPendingDecision says that a plan waits for approval.
+func reportPendingDecision(a *kit.App, t kit.Target, s view.Summary) {
+	if s.Pending != "" {
+		fmt.Fprintf(a.Streams.Out, "Pending: %s; see it with %[2]s plan %[3]s, and decide with %[2]s approve %[3]s\n", s.Pending, a.Name, view.ShellWord(t.Name))
 	}
 }
 

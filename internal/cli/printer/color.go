@@ -11,8 +11,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// PrintConsent writes what is pending for people. Where the controller names the commands, they stand here only once.
-func PrintConsent(c *view.Consent, out *strings.Builder, s Style) {
+// PrintPendingDecision writes what is pending for people. Where the controller names the commands, they stand here only once.
+func PrintPendingDecision(c *view.PendingDecision, out *strings.Builder, s Style) {
 	if c == nil {
 		return
 	}

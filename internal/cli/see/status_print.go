@@ -34,7 +34,7 @@ func PrintPipeline(p view.Pipeline, s printer.Style, now time.Time) string {
 		tree = append(tree, stepLine(p, step, s, width, now))
 	}
 	printer.WriteNodes(&out, tree, "")
-	printer.PrintConsent(p.Approval, &out, s)
+	printer.PrintPendingDecision(p.Approval, &out, s)
 	for _, warning := range p.Warnings {
 		fmt.Fprintf(&out, "%s %s\n", s.Paint(printer.Yellow, "Warning:"), view.Inline(warning))
 		if hint := view.HintForWarning(warning); hint != "" {

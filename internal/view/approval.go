@@ -11,9 +11,9 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Consent is the pending approval of a deployment, and the commands that decide about it. Its JSON form is part of the output
+// PendingDecision is the pending approval of a deployment, and the commands that decide about it. Its JSON form is part of the output
 // of status -o json.
-type Consent struct {
+type PendingDecision struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Plan    string `json:"plan,omitempty"` // digest
@@ -22,15 +22,15 @@ type Consent struct {
 	Deny    string `json:"deny,omitempty"`
 }
 
-// consentWords say in the column STATUS what is pending.
-var consentWords = map[string]string{
+// pendingStates say in the column STATUS what is pending.
+var pendingStates = map[string]string{
 	v1alpha1.ReasonApprovalRequired: "a plan waits for approval",
 	v1alpha1.ReasonApprovalDenied:   "a plan is denied",
 	v1alpha1.ReasonPruneHeld:        "deletions wait for approval",
 }
 
-// pendingConsent is the condition about what is pending; nil for nothing.
-func pendingConsent(o Object) *metav1.Condition {
+// pendingCondition is the condition about what is pending; nil for nothing.
+func pendingCondition(o Object) *metav1.Condition {
 	pending := apimeta.FindStatusCondition(o.GetConditions(), v1alpha1.ApprovalPendingCondition)
 	if pending == nil || pending.Status != metav1.ConditionTrue {
 		return nil
@@ -38,13 +38,13 @@ func pendingConsent(o Object) *metav1.Condition {
 	return pending
 }
 
-// consentText is the state in words; empty where nothing is pending.
-func consentText(o Object) string {
-	pending := pendingConsent(o)
+// pendingText is the state in words; empty where nothing is pending.
+func pendingText(o Object) string {
+	pending := pendingCondition(o)
 	if pending == nil {
 		return ""
 	}
-	if words := consentWords[pending.Reason]; words != "" {
+	if words := pendingStates[pending.Reason]; words != "" {
 		return words
 	}
 	return "an approval is pending"
@@ -52,7 +52,7 @@ func consentText(o Object) string {
 
 // PendingWord is what waits for a decision, in one word; empty for nothing.
 func PendingWord(o Object) string {
-	pending := pendingConsent(o)
+	pending := pendingCondition(o)
 	switch {
 	case pending == nil:
 		return ""
@@ -64,13 +64,13 @@ func PendingWord(o Object) string {
 	return "approval"
 }
 
-// newConsent says what is pending and which commands show, approve and deny it; nil for nothing.
-func newConsent(d *v1alpha1.BundleDeployment, program string) *Consent {
-	pending := pendingConsent(d)
+// newPendingDecision says what is pending and which commands show, approve and deny it; nil for nothing.
+func newPendingDecision(d *v1alpha1.BundleDeployment, program string) *PendingDecision {
+	pending := pendingCondition(d)
 	if pending == nil {
 		return nil
 	}
-	found := &Consent{Reason: pending.Reason, Message: pending.Message}
+	found := &PendingDecision{Reason: pending.Reason, Message: pending.Message}
 	if d.Status.Plan != nil {
 		found.Plan = d.Status.Plan.Digest
 	}

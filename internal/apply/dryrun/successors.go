@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
@@ -59,7 +60,7 @@ func successors(ctx context.Context, client *tenant.Client, p plan.Plan, failed 
 	first := slices.Collect(each(p.PruneFirst))
 	for _, f := range failed {
 		if !endsWith(f, slices.Concat(first, gone)) {
-			return Successors{}, failed
+			return Successors{}, advised(failed, slices.Collect(each(p.Prune)))
 		}
 	}
 	if len(failed) == 0 {
@@ -91,6 +92,21 @@ func successors(ctx context.Context, client *tenant.Client, p plan.Plan, failed 
 		return Successors{}, undeletable(failed, stay)
 	}
 	return found, nil
+}
+
+// advised are final refusals. Those that may be caused by what the plan deletes later say how to have it deleted first.
+func advised(failed []*objecterror.Error, later []plan.Deletion) []*objecterror.Error {
+	explained := make([]*objecterror.Error, 0, len(failed))
+	for _, f := range failed {
+		if endsWith(f, later) {
+			with := *f
+			with.Message += "; that may be caused by what leaves the bundle, which is deleted later: " + Names(later) + ". To have it deleted first, set spec.prune.timing to BeforeApply, or annotate it with " +
+				v1alpha1.PruneTimingAnnotation + "=" + string(v1alpha1.PruneBeforeApply)
+			f = &with
+		}
+		explained = append(explained, f)
+	}
+	return explained
 }
 
 // undeletable are refusals with the objects that are not deleted for them, although the plan deletes them first.

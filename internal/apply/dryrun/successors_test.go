@@ -13,7 +13,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 )
 
-func leaving(kind, resource, namespace, name string) plan.Deletion {
+func deletionOf(kind, resource, namespace, name string) plan.Deletion {
 	return plan.Deletion{ID: inventory.ID{Kind: kind, Namespace: namespace, Name: name}, Kind: plan.Kind{Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}}, How: plan.Delete}
 }
 
@@ -46,7 +46,7 @@ func TestF57RefusalsThatADeletionMayEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &objecterror.Error{ID: inventory.ID{Kind: tc.kind, Namespace: tc.namespace, Name: "new"}, Reason: tc.reason, Message: tc.message}
-			if endsWith(f, []plan.Deletion{leaving("Service", "services", "a", "old")}) != tc.ends {
+			if endsWith(f, []plan.Deletion{deletionOf("Service", "services", "a", "old")}) != tc.ends {
 				t.Errorf("want %v for %s", tc.ends, tc.message)
 			}
 			if endsWith(f, nil) {
@@ -58,7 +58,7 @@ func TestF57RefusalsThatADeletionMayEnd(t *testing.T) {
 
 // F57: what a deletion frees of a quota is calculated, for all refused objects together. What is not known does not suffice.
 func TestF57QuotaThatADeletionFrees(t *testing.T) {
-	one := leaving("ConfigMap", "configmaps", "a", "old")
+	one := deletionOf("ConfigMap", "configmaps", "a", "old")
 	for name, tc := range map[string]struct {
 		messages []string
 		first    []plan.Deletion
@@ -67,9 +67,9 @@ func TestF57QuotaThatADeletionFrees(t *testing.T) {
 		"enough":            {[]string{"configmaps=1, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{one}, true},
 		"by count":          {[]string{"count/configmaps=1, used: count/configmaps=3, limited: count/configmaps=3"}, []plan.Deletion{one}, true},
 		"two for one":       {[]string{"configmaps=1, used: configmaps=3, limited: configmaps=3", "configmaps=1, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{one}, false},
-		"two for two":       {[]string{"configmaps=1, used: configmaps=3, limited: configmaps=3", "configmaps=1, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{one, leaving("ConfigMap", "configmaps", "a", "b")}, true},
+		"two for two":       {[]string{"configmaps=1, used: configmaps=3, limited: configmaps=3", "configmaps=1, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{one, deletionOf("ConfigMap", "configmaps", "a", "b")}, true},
 		"too much is used":  {[]string{"configmaps=1, used: configmaps=5, limited: configmaps=3"}, []plan.Deletion{one}, false},
-		"another namespace": {[]string{"configmaps=1, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{leaving("ConfigMap", "configmaps", "b", "old")}, false},
+		"another namespace": {[]string{"configmaps=1, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{deletionOf("ConfigMap", "configmaps", "b", "old")}, false},
 		"another kind":      {[]string{"secrets=1, used: secrets=3, limited: secrets=3"}, []plan.Deletion{one}, false},
 		"two resources":     {[]string{"configmaps=1,pods=1, used: configmaps=3,pods=2, limited: configmaps=3,pods=2"}, []plan.Deletion{one}, false},
 		"not understood":    {[]string{"configmaps=x, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{one}, false},

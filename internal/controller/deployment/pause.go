@@ -55,9 +55,9 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 }
 
 // emptyNote is a note after which the next reconcile compares everything, but not from a copy of the deployment that is older
-// than the last write.
+// than the last write, and without deleting again what made no room.
 func (s *state) emptyNote() stage.Note {
-	return stage.Note{UID: s.Object.UID, Version: s.note.Version}
+	return stage.Note{UID: s.Object.UID, Version: s.note.Version, Applying: stage.ApplyingNote{Room: s.note.Applying.Room}}
 }
 
 // forgetAfter empties the note of a failed reconcile. While a conversion is under way, it keeps since when the apply waits: an

@@ -67,7 +67,7 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	}
 	if s.resolved.Due { // the comparison has to be repeated
 		s.note = stage.Note{
-			UID: s.Object.UID, Applying: stage.ApplyingNote{Wrote: s.note.Applying.Wrote},
+			UID: s.Object.UID, Applying: stage.ApplyingNote{Wrote: s.note.Applying.Wrote, Room: s.note.Applying.Room},
 			Planned: stage.PlannedNote{Conflicts: s.note.Planned.Conflicts}, Health: stage.HealthNote{Looked: s.note.Health.Looked},
 		}
 	}

@@ -19,10 +19,10 @@ import (
 
 // room is what this attempt has deleted for objects that the API server refuses; nil for nothing.
 func (in *Input) room() *stage.Room {
-	if in.Keeping || in.Note.Attempt != in.Resolved.Attempt(in.Subject) {
-		return nil
+	if room := in.Note.Applying.Room; !in.Keeping && room != nil && room.Attempt == in.Resolved.Attempt(in.Subject) {
+		return room
 	}
-	return in.Note.Applying.Room
+	return nil
 }
 
 // awaitRoom accepts a plan with objects that the API server refuses because of others that the plan deletes first. If it still refuses them
@@ -40,7 +40,8 @@ func (in *Input) awaitRoom(ctx context.Context, found dryrun.Successors) (pipeli
 	case room.Failed != "":
 		return pipeline.Stop, in.refusedAfterDeletion(ctx, found, room.Failed)
 	case !room.Since.IsZero() && len(found.Deletions) == 0 && in.Now.Sub(room.Since) >= found.LongestSettling():
-		return pipeline.Stop, in.refusedAfterDeletion(ctx, found, "the deletion of "+dryrun.Names(room.Deletions)+" did not help")
+		room.Failed = "the deletion of " + dryrun.Names(room.Deletions) + " did not help"
+		return pipeline.Stop, in.refusedAfterDeletion(ctx, found, room.Failed)
 	}
 	in.Decided.Successors = found
 	if len(found.Deletions) > 0 {

@@ -18,8 +18,8 @@ import (
 // makeRoom deletes objects for which the API server refuses others, and waits until they are gone. The next reconcile tries the plan
 // again: it applies the revision, or fails, so that the applied one gets back what was deleted.
 func (st *Stage) makeRoom(ctx context.Context, in *Input) (pipeline.Outcome, error) {
-	room := stage.Room{}
-	if earlier := in.Note.Applying.Room; earlier != nil && in.Note.Attempt == in.Resolved.Attempt(in.Subject) {
+	room := stage.Room{Attempt: in.Resolved.Attempt(in.Subject), Began: in.Now}
+	if earlier := in.Note.Applying.Room; earlier != nil && earlier.Attempt == room.Attempt {
 		room = *earlier
 	}
 	found := in.Decided.Successors
@@ -36,12 +36,12 @@ func (st *Stage) makeRoom(ctx context.Context, in *Input) (pipeline.Outcome, err
 		return pipeline.Stop, err
 	}
 	in.Wait("what was deleted is gone, and the API server is asked again: " + dryrun.Names(room.Deletions))
-	switch waited := in.Now.Sub(in.Note.Applying.Waits); {
+	switch {
 	case err != nil:
 		room.Failed = err.Error()
 	case !pruned.Complete():
 		in.Delivered.WaitsFor = "deleted before the revision is applied, and not gone yet: " + pipeline.JoinNames(pruned.Waiting)
-		if timeout := effective.Timeout(&in.Object.Spec); waited > timeout {
+		if timeout := effective.Timeout(&in.Object.Spec); in.Now.Sub(room.Began) > timeout {
 			room.Failed = fmt.Sprintf("not gone within spec.timeout (%s): %s", timeout, pipeline.JoinNames(pruned.Waiting))
 		}
 	case room.Since.IsZero():

@@ -61,6 +61,8 @@ type ApplyingNote struct {
 
 // Room are objects that are deleted before it is known whether the API server accepts their successors then.
 type Room struct {
+	Attempt   Attempt
+	Began     time.Time
 	Deletions []plan.Deletion
 	Since     time.Time // when all of them were gone; zero while they are not
 	Failed    string    // why they cannot be deleted; empty while they can

@@ -23,9 +23,14 @@ PROGRESS := go run ./tests/progress
 # What `make test` runs; narrow it with PKG=./internal/convert/... and RUN=TestName.
 PKG ?= $(shell go list ./... | grep -v /tests/arch)
 RUN ?= .
+# The kubectl plugin for migrations is a module of its own; MIGRATE_PKG is what runs of it, with PKG only when it is given.
+MIGRATE     := migrate
+MIGRATE_PKG ?= $(if $(filter file,$(origin PKG)),./...)
 # Packages that start a control plane take about 1 GB each, so at most two run at once.
 # Vet runs once, as part of `make lint`.
-TEST := go test -json -vet=off -p 2 -timeout 40m -run '$(RUN)'
+TEST := -json -vet=off -p 2 -timeout 40m -run '$(RUN)'
+# Reports failures of `go test` to tests/tally, which reads one stream of JSON.
+FAILED := echo '{"Action":"go-test-failed"}'
 
 # Packages that the race detector runs.
 RACE_PKG ?= ./api/... ./internal/fetch/... ./internal/artifact/... ./internal/convert/... ./internal/apply/... \
@@ -58,9 +63,11 @@ dev: build ## Start a control plane, both controllers, a registry and a Git serv
 	@exec bin/demo -servers
 
 .PHONY: build
-build: ## Build the controllers and the CLI as static binaries into bin/.
+build: ## Build the controllers, the CLI and the kubectl plugin for migrations as static binaries into bin/.
 	@$(PROGRESS) -title 'building the controllers and the CLI' \
 		go build -v -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@$(PROGRESS) -title 'building the plugin for migrations' \
+		go build -C $(MIGRATE) -v -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/...
 
 .PHONY: images
 images: build ## Build container images from scratch as OCI archives into bin/images/; REGISTRY begins their names.
@@ -73,8 +80,9 @@ release: ## Build everything that a release consists of into dist/, reproducibly
 		go run ./build/release -version '$(VERSION)' -registry '$(REGISTRY)' -out dist
 
 .PHONY: pages
-pages: ## Write the reference pages of the command line, Markdown and man pages, into dist/pages/.
+pages: ## Write the reference pages of the command line and of the plugin, man pages and completions into dist/pages/.
 	go run ./build/pages -out dist/pages
+	go run -C $(MIGRATE) ./build/companions -out ../dist/pages
 
 ##@ Develop
 
@@ -93,14 +101,17 @@ verify: ## Fail when anything generated, formatted or tidied would change the tr
 .PHONY: lint
 lint: ## Run golangci-lint, which includes go vet.
 	@$(PROGRESS) -title 'golangci-lint' $(TOOL) golangci-lint run --timeout 20m ./...
+	@$(PROGRESS) -title 'golangci-lint of the plugin' sh -c \
+		'cd $(MIGRATE) && go tool -modfile=../tools/go.mod golangci-lint run --timeout 20m ./...'
 
 ##@ Test
 
 # The architecture tests run again each time: the test cache does not see what `go list` reads.
 .PHONY: test
 test: cluster ## Run all tests and say how many ran and how long it took.
-	@{ $(TEST) $(PKG) || echo '{"Action":"go-test-failed"}'; \
-	   go test -json -count=1 ./tests/arch || echo '{"Action":"go-test-failed"}'; } | go run ./tests/tally
+	@{ go test $(TEST) $(PKG) || $(FAILED); \
+	   $(if $(MIGRATE_PKG),go test -C $(MIGRATE) $(TEST) $(MIGRATE_PKG) || $(FAILED);) \
+	   go test -json -count=1 ./tests/arch || $(FAILED); } | go run ./tests/tally
 
 .PHONY: cluster
 cluster: ## Build the control plane for demo and tests: minutes once, then nothing.
@@ -109,7 +120,7 @@ cluster: ## Build the control plane for demo and tests: minutes once, then nothi
 .PHONY: test-race
 test-race: cluster ## Run libraries and controllers under the race detector (needs gcc).
 	@command -v gcc >/dev/null || { echo 'make test-race: the race detector needs gcc; install it' >&2; exit 1; }
-	@{ CGO_ENABLED=1 $(TEST) -race $(RACE_PKG) || echo '{"Action":"go-test-failed"}'; } | go run ./tests/tally
+	@{ CGO_ENABLED=1 go test $(TEST) -race $(RACE_PKG) || $(FAILED); } | go run ./tests/tally
 
 # What `make bench` measures, and how often: five times are the fewest from which a change can be told from noise.
 BENCH     ?= .
@@ -130,16 +141,17 @@ bench-baseline: cluster ## Run the benchmarks and make their figures the baselin
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s).
-	@grep -rlE '^func Fuzz' --include='*_test.go' api internal cmd | sort | while read -r file; do \
+	@grep -rlE '^func Fuzz' --include='*_test.go' api internal cmd $(MIGRATE) | sort | while read -r file; do \
 		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$file"); do \
 			echo "== $$target in $$(dirname "$$file")"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "./$$(dirname "$$file")"; \
+			go test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x .; \
 		done; \
 	done
 
 .PHONY: test-reliability
 test-reliability: cluster fuzz ## Run the release suite: fuzzers, all tests (the artifact store at full size), race detector.
-	@{ SATCHEL_FULL=1 go test -json -count=1 -p 1 -timeout 180m $(PKG) || echo '{"Action":"go-test-failed"}'; } \
+	@{ SATCHEL_FULL=1 go test -json -count=1 -p 1 -timeout 180m $(PKG) || $(FAILED); \
+	   $(if $(MIGRATE_PKG),go test -C $(MIGRATE) -json -count=1 -p 1 -timeout 180m $(MIGRATE_PKG) || $(FAILED);) } \
 		| go run ./tests/tally
 	@$(MAKE) test-race
 

@@ -27,7 +27,7 @@ const (
 	HookUpgrade HookOperation = "Upgrade"
 	// HookDelete is the removal of the BundleDeployment.
 	HookDelete HookOperation = "Delete"
-	// HookAdopt is the first revision, where its objects ran before, as after satchel adopt:
+	// HookAdopt is the first revision, where its objects ran before, as after kubectl satchel-migrate adopt:
 	// no hook runs.
 	HookAdopt HookOperation = "Adopt"
 )
@@ -35,7 +35,7 @@ const (
 // HooksStatus tells which hooks of the bundle ran. It is what keeps a hook from running twice.
 type HooksStatus struct {
 	// Operation that the hooks surround. Adopt is the first revision of objects that ran
-	// before, as after satchel adopt: no hook runs.
+	// before, as after kubectl satchel-migrate adopt: no hook runs.
 	Operation HookOperation `json:"operation"`
 
 	// Run names this attempt of the operation. The objects of its hooks carry it in the

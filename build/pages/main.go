@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program pages writes the reference pages of the command line: Markdown into OUT/cli, man pages into OUT/man.
+// Program pages writes what belongs to the command line beside the program: reference pages into OUT/cli, man pages into
+// OUT/man, and completions of shells into OUT/completions.
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 
+	"github.com/satchel-dev/satchel/internal/cli"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/pages"
 )
 
 func main() {
 	out := flag.String("out", "dist/pages", "the folder to write into")
 	flag.Parse()
-	if err := errors.Join(pages.Markdown(filepath.Join(*out, "cli")), pages.Man(filepath.Join(*out, "man"))); err != nil {
+	if err := pages.Write(cli.Root(kit.Program{Path: "satchel"}), *out); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}

@@ -83,7 +83,7 @@ func materials(binaries []string, version, platform string, at time.Time) ([]byt
 		})
 		whole.DependsOn = append(whole.DependsOn, "program:"+name)
 		linked := dependency{Ref: "program:" + name}
-		for _, library := range librariesOf(info) {
+		for _, library := range librariesOf(info, version) {
 			libraries[library.Ref] = library
 			linked.DependsOn = append(linked.DependsOn, library.Ref)
 		}
@@ -97,12 +97,17 @@ func materials(binaries []string, version, platform string, at time.Time) ([]byt
 	return b.identified()
 }
 
-// librariesOf are the modules in a program, and the standard library.
-func librariesOf(info *debug.BuildInfo) []component {
+// librariesOf are the modules in a program of a release, and the standard library. A module that is replaced by a folder is
+// in this repository, and has the version of the release.
+func librariesOf(info *debug.BuildInfo, release string) []component {
 	version, _, _ := strings.Cut(strings.TrimPrefix(info.GoVersion, "go"), " ")
 	found := []component{library("std", version, "")}
 	for _, module := range info.Deps {
-		if module.Replace != nil {
+		switch {
+		case module.Replace != nil && module.Replace.Version == "":
+			found = append(found, library(module.Path, release, ""))
+			continue
+		case module.Replace != nil:
 			module = module.Replace
 		}
 		found = append(found, library(module.Path, module.Version, module.Sum))

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +12,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
 	"github.com/satchel-dev/satchel/internal/cli"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/pages"
 )
 
 // programs are built for every target.
-var programs = []string{"bundle-deployment-controller", "bundle-rollout-controller", "bundle-source-controller", "satchel"}
+var programs = []string{"bundle-deployment-controller", "bundle-rollout-controller", "bundle-source-controller", "kubectl-satchel_migrate", "satchel"}
+
+// pluginModule is the folder of the kubectl plugin for migrations, which is a module of its own.
+const pluginModule = "migrate"
 
 // program builds the programs for a target, packs them, and lists what is in them.
 func (r *release) program(ctx context.Context, t target) error {
@@ -38,7 +38,7 @@ func (r *release) program(ctx context.Context, t target) error {
 		}
 		files = append(files, file{name: path.Join(top, name), mode: 0o755, content: content})
 	}
-	further, err := companions()
+	further, err := companions(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,63 +64,48 @@ func (r *release) folder(t target) string { return filepath.Join(r.work, t.Strin
 // compile builds static programs that record the commit, and no path or environment variable, whatever the Go settings of
 // this machine are.
 func (r *release) compile(ctx context.Context, t target) error {
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", r.folder(t)+"/", "./cmd/...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off",
-		"GOOS="+t.system, "GOARCH="+t.arch)
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	return build.Run()
+	for _, module := range []string{".", pluginModule} {
+		build := exec.CommandContext(ctx, "go", "build", "-C", module, "-trimpath", "-buildvcs=true",
+			"-ldflags", "-s -w -buildid= -X main.version="+r.version, "-o", r.folder(t)+"/", "./cmd/...")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off",
+			"GOOS="+t.system, "GOARCH="+t.arch)
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("building the programs of the module in %s: %w", module, err)
+		}
+	}
+	return nil
 }
 
 // companions are what comes with the programs: the licence, completions of shells, and man pages.
-func companions() ([]file, error) {
-	var files []file
-	for name, from := range map[string]string{"LICENSE": "LICENSE", "README.md": "README.md"} {
-		content, err := os.ReadFile(from)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file{name: name, mode: 0o644, content: content})
-	}
-	for shell, name := range map[string]string{"bash": "satchel.bash", "zsh": "_satchel", "fish": "satchel.fish", "powershell": "satchel.ps1"} {
-		script, err := completion(shell)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file{name: path.Join("completions", name), mode: 0o644, content: script})
-	}
-	manual, err := os.MkdirTemp("", "satchel-man-*")
+func companions(ctx context.Context) (files []file, err error) {
+	work, err := os.MkdirTemp("", "satchel-companions-*")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(manual) //nolint:errcheck // a folder of temporary files
-	if err := pages.Man(manual); err != nil {
+	defer os.RemoveAll(work) //nolint:errcheck // a folder of temporary files
+	if err := pages.Write(cli.Root(kit.Program{Path: "satchel"}), work); err != nil {
 		return nil, err
 	}
-	written, err := filepath.Glob(filepath.Join(manual, "*.1"))
-	if err != nil {
-		return nil, err
+	plugin := exec.CommandContext(ctx, "go", "run", "-C", pluginModule, "./build/companions", "-out", work)
+	plugin.Stdout, plugin.Stderr = os.Stderr, os.Stderr
+	if err := plugin.Run(); err != nil {
+		return nil, fmt.Errorf("writing the completions and man pages of the plugin: %w", err)
 	}
-	for _, page := range written {
-		content, err := os.ReadFile(page)
+	for pattern, folder := range map[string]string{"LICENSE": "", "README.md": "", filepath.Join(work, "completions", "*"): "completions", filepath.Join(work, "man", "*.1"): "man/man1"} {
+		names, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{name: path.Join("man", "man1", filepath.Base(page)), mode: 0o644, content: content})
+		for _, name := range names {
+			content, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file{name: path.Join(folder, filepath.Base(name)), mode: 0o644, content: content})
+		}
 	}
 	return files, nil
-}
-
-// completion is what the command line prints for a shell.
-func completion(shell string) ([]byte, error) {
-	var out, failure bytes.Buffer
-	code := cli.Run(context.Background(), kit.Program{
-		Path: "satchel", Now: func() time.Time { return time.Time{} },
-		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &failure},
-	}, []string{"completion", shell})
-	if code != kit.ExitOK || out.Len() == 0 {
-		return nil, fmt.Errorf("writing the completion for %s: %s", shell, failure.String())
-	}
-	return out.Bytes(), nil
 }
 
 // write writes one file of the release.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +63,7 @@ func TestPackIsReproducible(t *testing.T) {
 
 func TestCompanions(t *testing.T) {
 	t.Chdir("../..")
-	files, err := companions()
+	files, err := companions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestCompanions(t *testing.T) {
 		found[f.name] = len(f.content)
 	}
 	for _, name := range []string{"LICENSE", "README.md", "completions/satchel.bash", "completions/_satchel", "completions/satchel.fish", "completions/satchel.ps1",
-		"man/man1/satchel.1", "man/man1/satchel-install.1"} {
+		"man/man1/satchel.1", "man/man1/satchel-install.1", "completions/kubectl-satchel_migrate.bash", "man/man1/kubectl-satchel-migrate-adopt.1"} {
 		if found[name] < 100 {
 			t.Errorf("%s has %d bytes", name, found[name])
 		}
@@ -118,6 +119,23 @@ func TestMaterials(t *testing.T) {
 	}
 	if _, err := materials([]string{"pack.go"}, "v1", "linux_amd64", commitTime); err == nil {
 		t.Error("a text was taken for a program")
+	}
+}
+
+// TestLibrariesOf: the bill has what is in the program, also where go.mod replaces a module.
+func TestLibrariesOf(t *testing.T) {
+	info := &debug.BuildInfo{GoVersion: "go1.26.3 X:x", Deps: []*debug.Module{
+		{Path: "example.org/a", Version: "v1.0.0", Sum: "h1:a"},
+		{Path: "example.org/b", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/c", Version: "v2.0.0", Sum: "h1:c"}},
+		{Path: "example.org/core", Version: "v0.0.0-00010101000000-000000000000", Replace: &debug.Module{Path: "../"}},
+	}}
+	var got []string
+	for _, c := range librariesOf(info, "v1.2.3") {
+		got = append(got, c.URL)
+	}
+	want := []string{"pkg:golang/std@1.26.3", "pkg:golang/example.org/a@v1.0.0", "pkg:golang/example.org/c@v2.0.0", "pkg:golang/example.org/core@v1.2.3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

@@ -3,85 +3,53 @@
 package cli
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/tests/clirig"
 )
 
-// TestEveryCommandExplainsItself checks that each command has a description, examples and exit codes, and that each flag with
-// a few allowed values has completion.
+// TestEveryCommandExplainsItself checks descriptions, examples, exit codes and completion.
 func TestEveryCommandExplainsItself(t *testing.T) {
-	root := rootCommand(testApp(&bytes.Buffer{}))
-	for _, cmd := range allCommands(root) {
-		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
-			t.Errorf("%s lacks Short, Long or Example", cmd.CommandPath())
-		}
-		if cmd.Name() != "completion" && !strings.Contains(cmd.Long, "Exit codes:") {
-			t.Errorf("%s does not tell its exit codes", cmd.CommandPath())
-		}
-		if cmd != root && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !strings.Contains(cmd.Use, "PATH|IMAGE") {
-			t.Errorf("%s completes no arguments", cmd.CommandPath())
-		}
-		for _, line := range strings.Split(cmd.Long+"\n"+cmd.Example, "\n") {
-			if len([]rune(line)) > 122 {
-				t.Errorf("%s: a line of the help is too long: %s", cmd.CommandPath(), line)
-			}
-		}
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			_, completed := cmd.GetFlagCompletionFunc(flag.Name)
-			if strings.Contains(flag.Usage, "One of:") && !completed {
-				t.Errorf("%s --%s is not completed", cmd.CommandPath(), flag.Name)
-			}
-		})
-	}
-	for _, flag := range []string{"namespace", "context"} {
-		if _, completed := root.GetFlagCompletionFunc(flag); !completed {
-			t.Errorf("--%s is not completed", flag)
-		}
-	}
-}
-
-// allCommands are a command and all below it.
-func allCommands(cmd *cobra.Command) []*cobra.Command {
-	all := []*cobra.Command{cmd}
-	for _, below := range cmd.Commands() {
-		all = append(all, allCommands(below)...)
-	}
-	return all
+	clirig.CheckHelp(t, testRoot())
 }
 
 // TestExamplesParse runs the command line of each example as far as its flags.
 func TestExamplesParse(t *testing.T) {
-	root := rootCommand(testApp(&bytes.Buffer{}))
-	seen := 0
-	for _, cmd := range allCommands(root) {
-		for line := range strings.SplitSeq(strings.ReplaceAll(cmd.Example, "\\\n", " "), "\n") {
-			words, found := strings.CutPrefix(strings.TrimSpace(line), "satchel ")
-			if !found {
-				continue
-			}
-			seen++
-			words, _, _ = strings.Cut(words, "|")
-			words, _, _ = strings.Cut(words, ">")
-			fields := strings.Fields(strings.TrimSuffix(strings.TrimSpace(words), " 2"))
-			named, rest, err := rootCommand(testApp(&bytes.Buffer{})).Find(fields)
-			if err == nil {
-				err = named.ParseFlags(rest)
-			}
-			if err != nil || named.Name() != fields[0] && named.Name() != fields[1] {
-				t.Errorf("%s: %q: %v", cmd.CommandPath(), line, err)
+	if seen := clirig.CheckExamples(t, testRoot, "satchel"); seen < 15 {
+		t.Errorf("only %d examples were found", seen)
+	}
+}
+
+// TestMigrateSaysWhereItIs checks that the commands of the plugin are not there, and found nevertheless.
+func TestMigrateSaysWhereItIs(t *testing.T) {
+	for _, tc := range []struct {
+		args  []string
+		code  int
+		wants []string
+	}{
+		{[]string{"migrate", "--cluster", "-n", "operators"}, kit.ExitError, []string{"Error: migrate is a command of the kubectl plugin satchel-migrate: put kubectl-satchel_migrate,", "run kubectl satchel-migrate manifests; see satchel help migrate"}},
+		{[]string{"adopt", "web", "--dry-run", "--former", "helm/web"}, kit.ExitError, []string{"Error: adopt is a command of the kubectl plugin satchel-migrate: ", "run kubectl satchel-migrate adopt; see satchel help migrate"}},
+		{[]string{"help", "migrate"}, kit.ExitOK, []string{"kubectl satchel-migrate manifests    translates", "make build"}},
+		{[]string{"help", "adopt"}, kit.ExitOK, []string{"kubectl satchel-migrate adopt        adopts"}},
+		{[]string{"adopt", "--help"}, kit.ExitOK, []string{"kubectl satchel-migrate adopt        adopts"}},
+		{[]string{"help"}, kit.ExitOK, []string{"help migrate says where it is"}},
+	} {
+		got := satchel(t, tc.args...)
+		for _, want := range tc.wants {
+			if got.Code != tc.code || !strings.Contains(got.Out+got.Err, want) {
+				t.Errorf("%v: %q with exit code %d is missing in %s", tc.args, want, tc.code, got)
 			}
 		}
 	}
-	if seen < 15 {
-		t.Errorf("only %d examples were found", seen)
+	for _, args := range [][]string{{"__complete", ""}, {"__complete", "mig"}, {"__complete", "ad"}} {
+		if got := satchel(t, args...); strings.Contains(got.Out, "migrate") || strings.Contains(got.Out, "adopt") {
+			t.Errorf("%v: the shell offers it: %s", args, got)
+		}
 	}
 }
 

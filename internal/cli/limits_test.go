@@ -18,7 +18,7 @@ func TestLimitFlags(t *testing.T) {
 	limits := convert.DefaultLimits()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	limits.BindFlags(flags)
-	for _, command := range []string{"render", "validate", "inspect", "rbac", "plan", "adopt", "run", "bundle init"} {
+	for _, command := range []string{"render", "validate", "inspect", "rbac", "plan", "run", "bundle init"} {
 		help := satchel(t, append(strings.Fields(command), "--help")...).Out
 		flags.VisitAll(func(f *pflag.Flag) {
 			if !strings.Contains(help, "--"+f.Name) {

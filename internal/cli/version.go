@@ -66,14 +66,7 @@ func printVersions(a *kit.App, o printer.Output, v versions) error {
 	if o != printer.OutputText {
 		return printer.PrintValue(a.Streams.Out, o, v)
 	}
-	commit := ""
-	if v.Client.Commit != "" {
-		commit = ", commit " + v.Client.Commit[:min(len(v.Client.Commit), 12)]
-	}
-	if v.Client.Modified {
-		commit += " with changes"
-	}
-	fmt.Fprintf(a.Streams.Out, "%s %s (%s, %s%s)\n", a.Name, v.Client.Version, v.Client.Go, v.Client.Platform, commit)
+	fmt.Fprintf(a.Streams.Out, "%s %s\n", a.Name, v.Client)
 	if v.Server == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/cli/program"
 	"github.com/satchel-dev/satchel/internal/worker"
 )
 
@@ -33,7 +34,7 @@ func TestWorkerProcesses(t *testing.T) {
 			var out, errOut bytes.Buffer
 			a := testApp(&out)
 			a.Streams = genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut}
-			if code := execute(t.Context(), a, tc.args); code != tc.code {
+			if code := program.Execute(t.Context(), a, rootCommand(a), tc.args); code != tc.code {
 				t.Errorf("exit %d, want %d: %s", code, tc.code, errOut.String())
 			}
 			if (a.Pool != nil) != tc.read {

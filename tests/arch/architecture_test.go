@@ -29,7 +29,7 @@ func TestPackagesAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var packages []string
-	for _, p := range list(t, "./...") {
+	for _, p := range listAll(t, "./...") {
 		packages = append(packages, inModule(p.ImportPath))
 	}
 	isFolder := func(name string) bool {

@@ -18,7 +18,7 @@ type importRule struct {
 var (
 	pure = []string{
 		"./internal/convert/...", "./internal/apply/plan/...", "./internal/apply/inventory/...", "./internal/apply/rights/...", "./internal/apply/crds/...",
-		"./internal/apply/certificate/...", "./internal/migrate/...", "./internal/install/...", "./internal/resolver/...", "./internal/catalog/...", "./internal/rollout/...",
+		"./internal/apply/certificate/...", "./migrate/internal/translate/...", "./internal/install/...", "./internal/resolver/...", "./internal/catalog/...", "./internal/rollout/...",
 		"./internal/endpoint/...", "./internal/imagepolicy/...",
 	}
 	kubernetesClients = []string{
@@ -36,6 +36,7 @@ var (
 		"./internal/controller/deployment/decide/...",
 		"./internal/controller/deployment/deliver/...", "./internal/controller/deployment/settle/...",
 	}
+	plugin    = []string{"./migrate/internal/...", "./migrate/cmd/...", "./migrate/build/..."}
 	composers = []string{
 		"./internal/controller/...", "./internal/cli/...", "./internal/manager/...", "./cmd/...",
 	}
@@ -89,8 +90,14 @@ var importRules = []importRule{{
 	name:   "the CLI is no controller",
 	why:    "the CLI makes one library call a command; controllers carry queues, caches and metrics",
 	remedy: "move what both need into fetch, convert or apply",
-	from:   []string{"./internal/cli/...", "./cmd/satchel/..."},
+	from:   append([]string{"./internal/cli/...", "./cmd/satchel/..."}, plugin...),
 	not:    []string{"./internal/controller/...", "./internal/manager/..."},
+}, {
+	name:   "nothing imports the plugin for migrations",
+	why:    "the core must build, and be understood, without it",
+	remedy: "move what both need into internal/, which the plugin may import",
+	from:   []string{"./api/...", "./internal/...", "./cmd/...", "./build/...", "./tests/..."},
+	not:    []string{"./migrate/..."},
 }, {
 	name:   "what people are shown is a value, without a terminal and a cluster",
 	why:    "the command line and a web UI show the same",
@@ -195,13 +202,13 @@ var importRules = []importRule{{
 	name:   "no subprocess",
 	why:    "argument injection; a static image has no other program anyway",
 	remedy: "use a library; what may cost much is a job of internal/worker, which starts this binary and nothing else",
-	from:   []string{"./internal/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/...", "./cmd/bundle-rollout-controller/..."},
+	from:   []string{"./internal/...", "./cmd/bundle-source-controller/...", "./cmd/bundle-deployment-controller/...", "./cmd/bundle-rollout-controller/...", "./migrate/internal/...", "./migrate/cmd/..."},
 	not:    []string{"os/exec"},
 }, {
 	name:   "the product does not import its tests",
 	why:    "test helpers have neither limits nor care",
 	remedy: "move what the product needs into internal/",
-	from:   []string{"./api/...", "./internal/...", "./cmd/..."},
+	from:   append([]string{"./api/...", "./internal/...", "./cmd/..."}, plugin...),
 	not:    []string{"./tests/...", "testing/...", "net/http/httptest"},
 }, {
 	name:   "tenants' clients come from one place",
@@ -235,7 +242,7 @@ var linkRules = []linkRule{{
 	name:   "no credential helpers of others",
 	why:    "unmaintained code that handles cloud credentials",
 	remedy: "use the login of the cloud's own library",
-	into:   []string{"./cmd/..."},
+	into:   []string{"./cmd/...", "./migrate/cmd/..."},
 	not:    []string{"github.com/chrismellard/docker-credential-acr-env/..."},
 }, {
 	name:   "no test code in a binary",
@@ -251,7 +258,7 @@ var linkRules = []linkRule{{
 	name:   "no test code of ours in the CLI",
 	why:    "test helpers have no limits; the testing package is there, unused, as operator-framework/api's validation keeps a helper of its tests outside of _test.go",
 	remedy: "find who imports it with `go list -deps -json`",
-	into:   []string{"./cmd/satchel"},
+	into:   []string{"./cmd/satchel", "./migrate/cmd/..."},
 	not:    []string{"./tests/..."},
 }, {
 	name:   "the suites of operator-framework/api are the CLI's",

@@ -22,21 +22,41 @@ type goMod struct {
 type requirement struct{ Path, Version string }
 
 func TestDependencyFloors(t *testing.T) {
-	for _, file := range []string{"go.mod", "tests/cluster/go.mod", "tests/kustomizer/module/go.mod", "tools/go.mod"} {
+	for _, file := range []string{"go.mod", "migrate/go.mod", "tests/cluster/go.mod", "tests/kustomizer/module/go.mod", "tools/go.mod"} {
 		var mod goMod
 		if err := json.Unmarshal(run(t, "go", "mod", "edit", "-json", file), &mod); err != nil {
 			t.Fatalf("reading %s: %v", file, err)
 		}
 		for _, replaced := range mod.Replace {
-			if replaced.New.Version == "" {
+			if replaced.New.Version == "" && replaced.Old.Path != module {
 				t.Errorf("%s replaces %s by the folder %s: others cannot build that; require a version", file, replaced.Old.Path, replaced.New.Path)
 			}
 		}
-		if file != "go.mod" {
-			continue // the other modules are not part of the product, and k8s.io/kubernetes chooses for them
+		if strings.HasPrefix(file, "t") {
+			continue // those of tests and tools are not part of the product, and k8s.io/kubernetes chooses for them
 		}
 		for _, violation := range belowFloor(mod.Require, dependencyFloors) {
 			t.Error(violation)
+		}
+	}
+}
+
+// TestModulesRequireTheSame wants the modules of the product to require each dependency at the same version.
+//
+// Why: the plugin is built from the packages of the core, which were tested with the versions of the core.
+// Remedy: `go get MODULE@VERSION` in the folder of the plugin, with the version of the core's go.mod.
+func TestModulesRequireTheSame(t *testing.T) {
+	versions := map[string]string{}
+	for _, folder := range modules {
+		var mod goMod
+		if err := json.Unmarshal(runIn(t, folder, "go", "mod", "edit", "-json"), &mod); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range mod.Require {
+			if version, other := versions[r.Path]; other && version != r.Version {
+				t.Errorf("%s/go.mod requires %s %s, go.mod %s: require the same version", folder, r.Path, r.Version, version)
+			}
+			versions[r.Path] = r.Version
 		}
 	}
 }

@@ -41,8 +41,14 @@ func root(t *testing.T) string {
 // run runs a command in the repository and returns what it printed.
 func run(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
+	return runIn(t, ".", name, args...)
+}
+
+// runIn runs a command in a folder of the repository.
+func runIn(t *testing.T, folder, name string, args ...string) []byte {
+	t.Helper()
 	command := exec.Command(name, args...)
-	command.Dir = root(t)
+	command.Dir = filepath.Join(root(t), folder)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()
@@ -52,10 +58,28 @@ func run(t *testing.T, name string, args ...string) []byte {
 	return out
 }
 
+// modules are the folders of the modules of the product.
+var modules = []string{".", "migrate"}
+
+// listAll lists packages in all modules of the product.
+func listAll(t *testing.T, pattern string) []goPackage {
+	t.Helper()
+	var packages []goPackage
+	for _, folder := range modules {
+		packages = append(packages, listIn(t, folder, pattern)...)
+	}
+	return packages
+}
+
 // list runs `go list -e -json` with further arguments.
 func list(t *testing.T, args ...string) []goPackage {
 	t.Helper()
-	out := run(t, "go", append([]string{"list", "-e", "-json=ImportPath,Dir,GoFiles,Imports,Standard,Error"}, args...)...)
+	return listIn(t, ".", args...)
+}
+
+func listIn(t *testing.T, folder string, args ...string) []goPackage {
+	t.Helper()
+	out := runIn(t, folder, "go", append([]string{"list", "-e", "-json=ImportPath,Dir,GoFiles,Imports,Standard,Error"}, args...)...)
 	var packages []goPackage
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
@@ -69,6 +93,16 @@ func list(t *testing.T, args ...string) []goPackage {
 		}
 		packages = append(packages, p)
 	}
+}
+
+// relative is a folder of the repository, relative to its root.
+func relative(t *testing.T, folder string) string {
+	t.Helper()
+	name, err := filepath.Rel(root(t), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
 }
 
 // matches tells whether an import path is one of the patterns, see importRule.

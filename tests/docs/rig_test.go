@@ -67,10 +67,12 @@ func newRig(t *testing.T) *rig {
 	}
 	dir := t.TempDir()
 	r := &rig{cp: cp, admin: admin, dir: dir, servers: startServers(t, dir)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-X main.version=v0.1.0", "-o", r.dir+"/", "./cmd/...")
-	build.Dir = installation.Root()
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, output)
+	for _, module := range []string{".", "migrate"} {
+		build := exec.CommandContext(t.Context(), "go", "build", "-C", module, "-ldflags=-X main.version=v0.1.0", "-o", r.dir+"/", "./cmd/...")
+		build.Dir = installation.Root()
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("building: %v\n%s", err, output)
+		}
 	}
 	if err := writeKubeconfig(r.file("kubeconfig"), cp.RESTConfig(), "samples"); err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func (r *rig) failures(t *testing.T) []failure {
 		{name: "no-values", change: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.PostBuild = &v1alpha1.PostBuild{SubstituteFrom: []v1alpha1.SubstituteReference{{Kind: "Secret", Name: "credentials"}}}
 		}, says: []string{"credentials does not exist", "create it, or correct spec.postBuild.substituteFrom[0]"}},
-		{name: "helm-release", objects: "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\nspec: {ports: [{port: 80}]}\n", says: []string{"belongs to Helm release", "satchel adopt helm-release"}},
+		{name: "helm-release", objects: "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\nspec: {ports: [{port: 80}]}\n", says: []string{"belongs to Helm release", "kubectl satchel-migrate adopt helm-release"}},
 		{name: "invalid-object", objects: "apiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 0}]}\n", says: []string{"spec.ports[0].port: Invalid value", "Correct the object in the bundle"}},
 	}
 }

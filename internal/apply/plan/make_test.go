@@ -124,7 +124,7 @@ func TestT13CollisionNamesTheOwner(t *testing.T) {
 	}{
 		"labels":          {ownership.Live{Owner: other, Tool: "Helm release x"}, "belongs to BundleDeployment shop/other"},
 		"manager":         {ownership.Live{Managers: []string{"kubectl", "satchel/b/c"}, Tool: "Helm release x"}, "belongs to BundleDeployment b/c"},
-		"tool":            {ownership.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web: adopt the whole release, without a restart, with satchel adopt web -n shop"},
+		"tool":            {ownership.Live{Tool: "Helm release shop/web", Managers: []string{"helm"}}, "belongs to Helm release shop/web: adopt the whole release, without a restart, with kubectl satchel-migrate adopt web -n shop"},
 		"owner reference": {ownership.Live{Controller: "ReplicaSet web-5d"}, "is controlled by ReplicaSet web-5d"},
 		"forged":          {ownership.Live{Owner: owner, Managers: []string{"x"}}, "never applied it"},
 		"field managers":  {ownership.Live{Managers: []string{"a", "b"}}, "was written by a, b"},

@@ -3,6 +3,7 @@
 package kit
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 )
@@ -14,6 +15,18 @@ type VersionInfo struct {
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+}
+
+// String is one line for people.
+func (v VersionInfo) String() string {
+	commit := ""
+	if v.Commit != "" {
+		commit = ", commit " + v.Commit[:min(len(v.Commit), 12)]
+	}
+	if v.Modified {
+		commit += " with changes"
+	}
+	return fmt.Sprintf("%s (%s, %s%s)", v.Version, v.Go, v.Platform, commit)
 }
 
 // BuildVersion returns what the linker (-ldflags "-X main.version=...") said, completed with what the Go toolchain

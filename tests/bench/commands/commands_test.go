@@ -29,7 +29,7 @@ const either = -1
 
 // measured is a command line, and the exit code that it has here. POD stands for the name of
 // a Pod of the deployment, DIGEST for that of its artifacts, BUNDLE and FOLDER for bundles,
-// MANIFESTS for those of another tool, CATALOG for a catalog of operators, and FILE for one that does not exist.
+// CATALOG for a catalog of operators, and FILE for one that does not exist.
 type measured struct {
 	line string
 	code int
@@ -86,7 +86,6 @@ var table = []measured{
 	{line: "uninstall --dry-run"},
 	{line: "check", code: either}, // no controllers run
 	{line: "debug dump -A -o FILE"},
-	{line: "migrate MANIFESTS"},
 	{line: "version"},
 	{line: "completion bash"},
 	{line: "__complete get "},
@@ -97,7 +96,6 @@ var table = []measured{
 var unmeasured = map[string]string{
 	"help":     "shows what each command says of itself",
 	"run":      "uploads to a source controller, and waits",
-	"adopt":    "reads the artifact, which is not served here",
 	"artifact": "reads the artifact, which is not served here",
 	"rollout":  "needs a rollout, and its CRD is not a part of the installation measured here",
 }

@@ -71,9 +71,8 @@ func name(i int) string { return fmt.Sprintf("app-%04d", i) }
 func (p population) arguments(line string, deployments int) []string {
 	bundle := filepath.Join(installation.Root(), "tests", "bundles", "sample-operator", "v0.2.0")
 	folder := filepath.Join(installation.Root(), "tests", "bundles", "greeter")
-	manifests := filepath.Join(installation.Root(), "internal", "cli", "testdata", "migrate", "olm-v1.yaml")
 	catalog := filepath.Join(installation.Root(), "internal", "cli", "testdata", "resolve", "shop.yaml")
-	args := strings.Split(strings.NewReplacer("CATALOG", catalog, "app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "FOLDER", folder, "MANIFESTS", manifests, "FILE", filepath.Join(p.t.TempDir(), "file")).Replace(line), " ")
+	args := strings.Split(strings.NewReplacer("CATALOG", catalog, "app-0500", name(deployments/2), "POD", p.pod, "DIGEST", digest, "BUNDLE", bundle, "FOLDER", folder, "FILE", filepath.Join(p.t.TempDir(), "file")).Replace(line), " ")
 	if strings.Contains(line, "BUNDLE") || strings.Contains(line, "CATALOG") {
 		return args // asks no cluster
 	}

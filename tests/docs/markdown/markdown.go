@@ -36,6 +36,24 @@ func (s Step) Mark(name string) (string, bool) {
 // String is where the step is.
 func (s Step) String() string { return fmt.Sprintf("%s:%d", s.Page, s.Line) }
 
+// CommandLines are the arguments of a program, such as kubectl satchel-migrate, wherever a block calls it.
+func (s Step) CommandLines(program string) []string {
+	if s.Language != "sh" && s.Language != "console" {
+		return nil
+	}
+	invocation := regexp.MustCompile(`(?:^|[|;&(] *|\$ )` + regexp.QuoteMeta(program) + ` ([^|;&#>)]*)`)
+	var lines []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(s.Text, "\\\n", " "), "\n") {
+		if s.Language == "console" && !strings.HasPrefix(line, "$ ") {
+			continue
+		}
+		for _, found := range invocation.FindAllStringSubmatch(line, -1) {
+			lines = append(lines, strings.TrimSpace(found[1]))
+		}
+	}
+	return lines
+}
+
 // Page is what tests read in a page.
 type Page struct {
 	Name    string

@@ -85,3 +85,17 @@ func TestKnownMarks(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestCommandLines(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, program, language, text, want string }{
+		"pipe":    {"what follows is another program's", "satchel", "sh", "satchel rbac ./x | kubectl apply -f - && satchel get > x # satchel no\n", "rbac ./x;get"},
+		"console": {"the other lines are output", "satchel", "console", "$ satchel get\nsatchel x\n", "get"},
+		"plugin":  {"its name has two words", "kubectl satchel-migrate", "sh", "kubectl get x | kubectl satchel-migrate manifests -\nsatchel get\n", "manifests -"},
+		"folded":  {"a line ends in a backslash", "satchel", "sh", "satchel get \\\n  -A\n", "get    -A"},
+		"text":    {"no commands", "satchel", "text", "satchel get\n", ""},
+	} {
+		if got := strings.Join(Step{Language: tc.language, Text: tc.text}.CommandLines(tc.program), ";"); got != tc.want {
+			t.Errorf("%s (%s): got %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+}

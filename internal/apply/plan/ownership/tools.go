@@ -4,6 +4,7 @@ package ownership
 
 import (
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,12 @@ var toolGroups = map[string]string{
 	"olm.operatorframework.io": "OLM",
 	"core.rukpak.io":           "RukPak",
 	"package-operator.run":     "Package Operator",
+}
+
+// IsToolFinalizer tells whether a finalizer is that of a tool that owns by references.
+func IsToolFinalizer(finalizer string) bool {
+	group, _, found := strings.Cut(finalizer, "/")
+	return found && toolGroups[group] != ""
 }
 
 // formerManagers are the field managers that may have controlled an object before

@@ -23,7 +23,7 @@ func Collides(l ownership.Live, id inventory.ID, owner inventory.Owner) Violatio
 			"if the other one is gone for good, take the labels %s and %s off the object and annotate it with %s: \"true\"",
 			inventory.LabelDeployment, inventory.LabelNamespace, inventory.AnnotationOrphaned)
 	case strings.HasPrefix(l.Tool, ownership.HelmRelease):
-		violation.Remedy = fmt.Sprintf("adopt the whole release, without a restart, with satchel adopt %s -n %s --delete-former; "+
+		violation.Remedy = fmt.Sprintf("adopt the whole release, without a restart, with kubectl satchel-migrate adopt %s -n %s --delete-former; "+
 			"or annotate the object with %s: \"true\" or set spec.collisionProtection to %s, and delete Helm's records of the release, so that helm uninstall does not delete the object",
 			owner.Name, owner.Namespace, inventory.AnnotationOrphaned, ownership.None)
 	case l.Controlled(owner):

@@ -23,11 +23,7 @@ var (
 
 const steering = clirig.Steering
 
-type (
-	outcome    = clirig.Outcome
-	syncBuffer = clirig.Buffer
-	following  = clirig.Following
-)
+type outcome = clirig.Outcome
 
 // satchel runs a command line.
 func satchel(t *testing.T, args ...string) outcome {

@@ -148,7 +148,10 @@ func (c Cluster) Create(o view.Object) {
 	o.SetNamespace(c.Namespace)
 	o.SetGeneration(0)
 	o.SetCreationTimestamp(metav1.Time{})
-	status := o.DeepCopyObject().(view.Object)
+	status, ok := o.DeepCopyObject().(view.Object)
+	if !ok {
+		c.T.Fatalf("a copy of %T is of another type", o)
+	}
 	if err := c.Client.Create(c.T.Context(), o); err != nil {
 		c.T.Fatal(err)
 	}

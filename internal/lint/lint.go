@@ -79,7 +79,7 @@ func conversion(files fs.FS, o convert.Options) (problems []Problem, watched []s
 	for _, w := range result.Warnings {
 		problems = append(problems, warning(w))
 	}
-	return append(problems, ForOLMOnly(result)...), Watched(result)
+	return slices.Concat(problems, ForOLMOnly(result), subjectsElsewhere(result)), Watched(result)
 }
 
 // refusals are the problems in an error of the converter.

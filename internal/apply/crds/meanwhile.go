@@ -93,6 +93,20 @@ func Storing(live, desired *unstructured.Unstructured, storage string) *unstruct
 	return interim
 }
 
+// WithVersionsOf is the desired CRD with the versions that only the live one has, which are not stored.
+func WithVersionsOf(live, desired *unstructured.Unstructured) *unstructured.Unstructured {
+	storage, _ := Versions(desired)
+	all := desired.DeepCopy()
+	versions := versionsMeanwhile(live.DeepCopy(), all, storage)
+	for _, version := range versions {
+		if fields, is := version.(map[string]any); is {
+			fields["storage"] = nameOf(fields) == storage
+		}
+	}
+	_ = unstructured.SetNestedSlice(all.Object, versions, "spec", "versions")
+	return all
+}
+
 // clientConfig is what a CRD calls for conversions, without the certificates that are trusted.
 func clientConfig(crd *unstructured.Unstructured) map[string]any {
 	config, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook", "clientConfig")

@@ -112,3 +112,18 @@ func TestF50StoredBefore(t *testing.T) {
 		})
 	}
 }
+
+// F50: a dry run of an earlier CRD keeps the versions that are stored until the apply has stored another one.
+func TestF50WithVersionsOf(t *testing.T) {
+	live, desired := converting(t, service(""), "v1", "v2!"), converting(t, none, "v1!")
+	got := crds.WithVersionsOf(live, desired)
+	if served := crds.ServedVersions(got); strings.Join(served, " ") != "v1 v2" {
+		t.Errorf("it serves %v", served)
+	}
+	if storage, _ := crds.Versions(got); storage != "v1" || crds.ConvertsByWebhook(got) {
+		t.Errorf("stored as %s: %v", storage, got)
+	}
+	if storage, _ := crds.Versions(live); storage != "v2" || len(crds.ServedVersions(desired)) != 1 {
+		t.Errorf("the arguments were changed: %v %v", live, desired)
+	}
+}

@@ -177,11 +177,29 @@ func (d Runner) Object(ctx context.Context, action plan.Action) Answer {
 	var notes []string
 	writer := d.writer
 	writer.GaveWay = func(_ inventory.ID, fields []fieldmanager.Field) { notes = gaveWay(fields) }
-	if _, err := writer.Write(ctx, action); err != nil {
+	_, err := writer.Write(ctx, action)
+	if still := d.stillStored(ctx, action, err); still != nil {
+		action.Desired = still
+		_, err = writer.Write(ctx, action)
+	}
+	if err != nil {
 		return d.answer(action, err)
 	}
 	notes = append(notes, leaving(action, writer.Resets(ctx, action))...)
 	return Answer{accepted: len(notes) == 0, Notes: notes} // with notes it is tried again, so that they are not lost
+}
+
+// stillStored is what to try of a CRD that was refused because resources may be stored in versions that it lacks, where the apply
+// stores them in another version first; nil otherwise.
+func (d Runner) stillStored(ctx context.Context, action plan.Action, refused error) *unstructured.Unstructured {
+	if !apierrors.IsInvalid(refused) || !crds.IsCRD(action.ID) || !action.Alters() {
+		return nil
+	}
+	live, err := d.writer.Client.Get(ctx, tenant.RefTo(action.ID, action.Resource))
+	if err != nil || crds.StoredBefore(live, action.Desired) == "" {
+		return nil // the refusal says more
+	}
+	return crds.WithVersionsOf(live, action.Desired)
 }
 
 // gaveWay says which fields are removed.

@@ -24,7 +24,7 @@ func converted(group string, port int) fstest.MapFS {
 	files := serving(group, port)
 	csv, crd := files["manifests/clusterserviceversion.yaml"], files["manifests/gadgets.yaml"]
 	text := strings.Replace(string(csv.Data), "replicas: 0", "replicas: 1", 1)
-	text = strings.Replace(text, "containers: [{name: manager", `nodeSelector: {"`+group+`": here}, containers: [{name: manager`, 1)
+	text = strings.Replace(text, "containers: [{name: manager", `nodeSelector: {"`+group+`": here}`+"\n              containers: [{name: manager", 1)
 	first, conversion := strings.Index(text, "  - type: ValidatingAdmissionWebhook"), strings.Index(text, "  - type: ConversionWebhook")
 	text = text[:first] + text[conversion:]
 	definition := strings.NewReplacer("storage: true", "storage: false", "storage: false", "storage: true").Replace(string(crd.Data))
@@ -108,7 +108,7 @@ func TestF50ConversionWebhookThatDoesNotRunYet(t *testing.T) {
 		t.Errorf("after going back the CRD is %q", state)
 	}
 	size, _, _ := unstructured.NestedInt64(r.must(t, gadget("one")).Object, "spec", "size")
-	if size != 2 {
+	if size != 1 { // as waits has written it last
 		t.Errorf("size is %d after going back", size)
 	}
 }

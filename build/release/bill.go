@@ -104,7 +104,7 @@ func librariesOf(info *debug.BuildInfo, release string) []component {
 	found := []component{library("std", version, "")}
 	for _, module := range info.Deps {
 		switch {
-		case module.Replace != nil && module.Replace.Version == "":
+		case module.Replace != nil && strings.HasPrefix(module.Replace.Path, "."):
 			found = append(found, library(module.Path, release, ""))
 			continue
 		case module.Replace != nil:

@@ -127,7 +127,7 @@ func TestLibrariesOf(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26.3 X:x", Deps: []*debug.Module{
 		{Path: "example.org/a", Version: "v1.0.0", Sum: "h1:a"},
 		{Path: "example.org/b", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/c", Version: "v2.0.0", Sum: "h1:c"}},
-		{Path: "example.org/core", Version: "v0.0.0-00010101000000-000000000000", Replace: &debug.Module{Path: "../"}},
+		{Path: "example.org/core", Version: "v0.0.0-00010101000000-000000000000", Replace: &debug.Module{Path: "../", Version: "(devel)"}},
 	}}
 	var got []string
 	for _, c := range librariesOf(info, "v1.2.3") {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -155,8 +156,9 @@ func TestF57DeletionIsWaitedFor(t *testing.T) {
 			r.ready(t, key, first.Revision)
 			old := object("v1", "Service", namespace, "old")
 			t.Cleanup(func() {
-				_ = r.admin.Patch(t.Context(), old, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+				_ = r.admin.Patch(context.WithoutCancel(t.Context()), old, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 			})
+			was := r.must(t, old).GetUID()
 			second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"s.yaml": servicePort(namespace, "new", "", port), "k.yaml": configMap("kept", "two")})
 			r.until(t, key, "it waits", says("Service "+namespace+"/old is being deleted"))
 			r.patch(t, aConfigMap(namespace, "kept"), `{"data":{"value":"edited"}}`)
@@ -165,6 +167,10 @@ func TestF57DeletionIsWaitedFor(t *testing.T) {
 				r.unready(t, key, v1alpha1.ReasonStillRefused)
 				r.holds(t, namespace, "kept", "one")
 				r.patch(t, old, `{"metadata":{"finalizers":null}}`)
+				r.eventually(t, t.Context(), "the Service is applied again", func(context.Context) (bool, string) {
+					live := old.DeepCopy()
+					return r.get(t, live) && live.GetUID() != was, ""
+				})
 				return
 			}
 			r.patch(t, old, `{"metadata":{"finalizers":null}}`)

@@ -68,7 +68,7 @@ var waitingStates = map[string]waitingState{
 		crd := strings.NewReplacer("PLURAL", "gizmos", "GROUP", namespace+".example.org").Replace(crdOfWidgets)
 		return fstest.MapFS{"d.yaml": file(crd), "r.yaml": file("{apiVersion: " + namespace + ".example.org/v1, kind: Widget, metadata: {name: one}}")}
 	}},
-	"migration": {step: "apply", says: "conversion webhook", first: convertedCRD(true), next: convertedCRD(false), begin: func(t *testing.T, r *rig, namespace string) {
+	"migration": {step: "apply", says: "ends its conversion by webhook", first: convertedCRD(true), next: convertedCRD(false), begin: func(t *testing.T, r *rig, namespace string) {
 		t.Helper()
 		r.create(t, object(namespace+".example.org/v1alpha1", "Gadget", namespace, "one"))
 	}, end: func(t *testing.T, r *rig, namespace string) {

@@ -4,6 +4,7 @@ package apply_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +83,26 @@ var excluded = map[string]struct {
 		patch: `{"spec":{"minAvailable":null,"maxUnavailable":2}}`, gone: "maxUnavailable", stays: "minAvailable"},
 	"metric source": {from: "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: skiff}\nspec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}, maxReplicas: 3, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}\n",
 		patch: `{"spec":{"metrics":[{"type":"Pods","pods":{"metric":{"name":"oops"},"target":{"type":"AverageValue","averageValue":"1"}}}]}}`, gone: "oops", stays: "cpu"},
+	"env source": {from: aSkiff(`, env: [{name: T, valueFrom: {secretKeyRef: {name: x, key: t, optional: true}}}]`, ""),
+		patch: `{"spec":{"template":{"spec":{"containers":[{"name":"s","env":[{"name":"T","valueFrom":{"secretKeyRef":null,"configMapKeyRef":{"name":"oops","key":"t","optional":true}}}]}]}}}}`, gone: "oops", stays: "secretKeyRef"},
+	"env of an init container": {from: aSkiff("", `      initContainers: [{name: i, image: "example.org/i:1", env: [{name: T, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]`),
+		patch: `{"spec":{"template":{"spec":{"initContainers":[{"name":"i","env":[{"name":"T","value":"oops","valueFrom":null}]}]}}}}`, gone: "oops", stays: "fieldRef"},
+	"volume of another source, new revision": {from: aSkiff("", "      volumes: [{name: v, emptyDir: {}}]"), to: aSkiff("", "      volumes: [{name: v, configMap: {name: c, optional: true}}]"),
+		patch: `{"spec":{"template":{"spec":{"volumes":[{"name":"v","emptyDir":null,"hostPath":{"path":"/oops"}}]}}}}`, gone: "oops", stays: "configMap"},
+	"volume mount": {from: aSkiff(`, volumeMounts: [{name: v, mountPath: /v, subPath: one}]`, "      volumes: [{name: v, emptyDir: {}}]"),
+		patch: `{"spec":{"template":{"spec":{"containers":[{"name":"s","volumeMounts":[{"mountPath":"/v","name":"v","subPath":null,"subPathExpr":"$(OOPS)"}]}]}}}}`, gone: "OOPS", stays: `"subPath"`},
+	"startup probe by gRPC": {from: aSkiff(`, startupProbe: {exec: {command: [a]}}`, ""),
+		patch: `{"spec":{"template":{"spec":{"containers":[{"name":"s","startupProbe":{"exec":null,"grpc":{"port":81}}}]}}}}`, gone: "grpc", stays: "exec"},
+	"hook that sleeps": {from: aSkiff(`, lifecycle: {postStart: {exec: {command: [a]}}}`, ""),
+		patch: `{"spec":{"template":{"spec":{"containers":[{"name":"s","lifecycle":{"postStart":{"exec":null,"sleep":{"seconds":3}}}}]}}}}`, gone: "sleep", stays: "exec"},
+	"seccomp profile": {from: aSkiff(`, securityContext: {seccompProfile: {type: RuntimeDefault}}`, ""),
+		patch: `{"spec":{"template":{"spec":{"containers":[{"name":"s","securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"oops"}}}]}}}}`, gone: "oops", stays: "RuntimeDefault"},
+	"env of a CronJob": {from: "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: skiff}\nspec: {schedule: '0 0 1 1 *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: s, image: 'example.org/s:1', env: [{name: T, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]}}}}}\n",
+		patch: `{"spec":{"jobTemplate":{"spec":{"template":{"spec":{"containers":[{"name":"s","env":[{"name":"T","value":"oops","valueFrom":null}]}]}}}}}}`, gone: "oops", stays: "fieldRef"},
+	"class of a load balancer": {from: "apiVersion: v1\nkind: Service\nmetadata: {name: skiff}\nspec: {type: ClusterIP, ports: [{port: 80}]}\n",
+		patch: `{"spec":{"type":"LoadBalancer","loadBalancerClass":"example.org/oops"}}`, gone: "oops", stays: "ClusterIP"},
+	"ingress path backend": {from: "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: skiff}\nspec: {rules: [{http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {number: 80}}}}]}}]}\n",
+		patch: `{"spec":{"rules":[{"http":{"paths":[{"path":"/","pathType":"Prefix","backend":{"service":{"name":"s","port":{"name":"oops"}}}}]}}]}}`, gone: "oops", stays: "number"},
 	"network policy peer": {from: "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: skiff}\nspec: {podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}\n",
 		patch: `{"spec":{"ingress":[{"from":[{"ipBlock":{"cidr":"10.9.0.0/16"}}]}]}}`, gone: "10.9.0.0", stays: "podSelector"},
 }
@@ -89,8 +110,8 @@ var excluded = map[string]struct {
 // flux-f19, flux-f16, flux-f05: what another client or a default puts in the way of a bundle is removed, and nothing else.
 func TestF46FieldsThatExcludeGiveWay(t *testing.T) {
 	for name, tc := range excluded {
-		for manager, apply := range map[string]bool{"kubectl-edit": false, "another-applier": true} {
-			if tc.patch == "" && apply {
+		for manager, how := range map[string]string{"kubectl-edit": "updates", "another-applier": applies, "no-manager": vanishes} {
+			if tc.patch == "" && how != "updates" {
 				continue
 			}
 			t.Run(name+"/"+manager, func(t *testing.T) {
@@ -98,7 +119,7 @@ func TestF46FieldsThatExcludeGiveWay(t *testing.T) {
 				w := newWorld(t, workspace.Everything...)
 				w.MustApply(tc.from)
 				if tc.patch != "" {
-					w.change(tc.from, tc.patch, manager, apply)
+					w.change(tc.from, tc.patch, manager, how)
 				}
 				after := tc.from
 				if tc.to != "" {
@@ -109,12 +130,24 @@ func TestF46FieldsThatExcludeGiveWay(t *testing.T) {
 				if err != nil || len(check.Failed) > 0 {
 					t.Fatalf("dry run: %+v, %v", check.Failed, err)
 				}
+				forecasts, err := dryrun.Preview(t.Context(), w.Client, p, dryrun.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
 				o := w.Options()
 				o.Recreate = true
 				uid := w.uid(after)
 				result := w.ApplyObjects(w.Objects(after), o)
 				if !result.Complete() || w.uid(after) != uid {
 					t.Fatalf("applied: %v", result.Outcomes)
+				}
+				for _, outcome := range result.Outcomes {
+					notes := strings.Join(append(forecasts[outcome.ID].Notes, check.Notes...), "\n")
+					for _, field := range outcome.GaveWay {
+						if !strings.Contains(notes, "removes "+field.String()+", which excludes") {
+							t.Errorf("the plan says %q, and the apply removed %s", notes, field)
+						}
+					}
 				}
 				w.expectContent(after, tc.gone, tc.stays)
 				if p := w.Plan(w.Objects(after)); !p.Quiet() {
@@ -125,20 +158,25 @@ func TestF46FieldsThatExcludeGiveWay(t *testing.T) {
 	}
 }
 
-// change patches an object as another client: one that updates, or one that takes the ownership of what it changed by an apply.
-func (w *world) change(manifest, patch, manager string, applies bool) {
+// How another client owns what it changed: by an apply, or not at all, as after its entry in the managed fields was removed.
+const applies, vanishes = "applies", "vanishes"
+
+// change patches an object as another client: one that updates, unless how says otherwise.
+func (w *world) change(manifest, patch, manager, how string) {
 	w.T.Helper()
 	action := w.Plan(w.Objects(manifest)).Stages[0].Actions[0]
 	objects := w.Dynamic.Resource(action.Resource).Namespace(w.Namespace)
-	workspace.Eventually(w.T, "the object is changed", func() error { return w.changeOnce(objects, action.Name, patch, manager, applies) })
+	workspace.Eventually(w.T, "the object is changed", func() error { return w.changeOnce(objects, action.Name, patch, manager, how) })
 }
 
-func (w *world) changeOnce(objects dynamic.ResourceInterface, name, patch, manager string, applies bool) error {
+func (w *world) changeOnce(objects dynamic.ResourceInterface, name, patch, manager, how string) error {
 	changed, err := objects.Patch(w.T.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
-	if err != nil || !applies {
+	if err != nil || how != applies && how != vanishes {
 		return err
 	}
-	entries := changed.GetManagedFields()
+	entries := slices.DeleteFunc(changed.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return how == vanishes && entry.Manager == manager && entry.Subresource == ""
+	})
 	for i := range entries {
 		if entries[i].Manager == manager && entries[i].Subresource == "" {
 			entries[i].Operation = metav1.ManagedFieldsOperationApply
@@ -175,7 +213,7 @@ func TestF46AdoptedObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	edit := `{"spec":{"template":{"spec":{"containers":[{"name":"s","env":[{"name":"T","value":"oops"},{"name":"MINE","value":"kept"}]}]}}}}`
-	workspace.Eventually(t, "the object is changed", func() error { return w.changeOnce(objects, action.Name, edit, "some-operator", false) })
+	workspace.Eventually(t, "the object is changed", func() error { return w.changeOnce(objects, action.Name, edit, "some-operator", "updates") })
 	ours := aSkiff(`, env: [{name: T, valueFrom: {secretKeyRef: {name: x, key: t, optional: true}}}]`, "")
 	w.adopting(ours, ownership.None)
 	w.expectContent(ours, "oops", "secretKeyRef")

@@ -431,8 +431,8 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Drift *DriftStatus `json:"drift,omitempty"`
 
-	// Warnings of the conversion and of the API server, and about links that the artifact lacks,
-	// at most 20.
+	// Warnings of the conversion, the plan and the API server, and about links that the artifact lacks, at most 20. Those of the plan
+	// name, among others, fields of other clients that give way to the bundle, and fields that left it: kept for an autoscaler, or reset.
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`

@@ -276,6 +276,34 @@ func TestF48VerticalAutoscaler(t *testing.T) {
 	}
 }
 
+// A container with resources that were handed over goes when it leaves the bundle.
+func TestF48HandedOverContainerLeaves(t *testing.T) {
+	w := newWorld(t, workspace.Everything...)
+	w.scalerKinds()
+	side := func(rest string) string {
+		return strings.Replace(aWorkload("Deployment", ""), "}]}", `}, {name: side, image: "registry.example/side:v1"`+rest+"}]}", 1) + aVerticalScaler
+	}
+	w.MustApply(side(", resources: {requests: {cpu: 100m}}"))
+	w.MustApply(side(""))
+	containers := func() []any {
+		list, _, _ := unstructured.NestedSlice(w.live("web").Object, "spec", "template", "spec", "containers")
+		return list
+	}
+	if text, _ := json.Marshal(containers()); !strings.Contains(string(text), `"cpu":"100m"`) {
+		t.Fatalf("handed over: %s", text)
+	}
+	after := aWorkload("Deployment", "") + aVerticalScaler
+	p := w.Plan(w.Objects(after))
+	check, err := dryrun.Run(t.Context(), w.Client, p, dryrun.Options{})
+	if err != nil || len(check.Failed)+len(check.Notes) > 0 {
+		t.Errorf("dry run: %v, %v, %v", check.Failed, check.Notes, err)
+	}
+	result := w.MustApply(after)
+	if list := containers(); len(list) != 1 || len(result.Outcomes[0].GaveWay) > 0 {
+		t.Errorf("containers %v, removed %v", list, result.Outcomes[0].GaveWay)
+	}
+}
+
 // An account that may not list autoscalers: those of the bundle are known, others are not, and the plan says so.
 func TestF48AutoscalersNotReadable(t *testing.T) {
 	w := newWorld(t, workspace.Rule("apps", "deployments", "*"), workspace.Rule("autoscaling", "horizontalpodautoscalers", "get,create,patch"))

@@ -117,6 +117,43 @@ func TestF25IgnoreRulesComeAndGo(t *testing.T) {
 	}
 }
 
+// flux-f34: a field that leaves the bundle in the revision that comes with a rule to ignore it keeps its value, also in a list, in a Secret
+// and in a custom resource; a field that no rule names goes.
+func TestF48IgnoredFieldLeavesTheBundle(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: one}\nstringData: {a: CANARY-ignored, b: two"
+	for name, tc := range map[string]struct {
+		before, after, path string
+		stays, goes         string
+	}{
+		"replicas":        {strings.Replace(aWorkload("Deployment", three), "web:v1\"", "web:v1\", args: [a]", 1), aWorkload("Deployment", ""), "/spec/replicas", `"replicas":3`, "args"},
+		"in a list":       {strings.Replace(aWorkload("Deployment", three), "web:v1\"", "web:v1\", args: [a]", 1), aWorkload("Deployment", three), "/spec/template/spec/containers/0/args", `"args":["a"]`, "nothing"},
+		"in a Secret":     {secret + ", c: three}\n", strings.Replace(secret, "a: CANARY-ignored, ", "", 1) + "}\n", "/data/a", `"a":"Q0FOQVJZ`, `"c":`},
+		"custom resource": {aFleet(", size: 3"), aFleet(""), "/spec/size", `"size":3`, "nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, workspace.Everything...)
+			w.scalerKinds()
+			w.MustApply(tc.before)
+			ignore := w.ignoring(tc.path)
+			action := w.planIgnoring(w.Objects(tc.after), ignore).Stages[0].Actions[0]
+			if kept := action.Handover.Kept; len(kept) != 1 || strings.Contains(kept[0].String(), "Q0FOQVJZ") {
+				t.Errorf("the plan keeps %v", kept)
+			}
+			w.applyIgnoring(tc.after, ignore)
+			live, err := w.Dynamic.Resource(action.Resource).Namespace(w.Namespace).Get(t.Context(), action.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			live.SetManagedFields(nil)
+			text, err := live.MarshalJSON()
+			if err != nil || !strings.Contains(string(text), tc.stays) || strings.Contains(string(text), tc.goes) {
+				t.Errorf("got %s, %v, want %s and not %s", text, err, tc.stays, tc.goes)
+			}
+		})
+	}
+}
+
 func (w *world) patchDeployment(kind types.PatchType, patch []byte) {
 	w.T.Helper()
 	if _, err := w.Admin.AppsV1().Deployments(w.Namespace).Patch(w.T.Context(), "web", kind, patch, metav1.PatchOptions{FieldManager: "tests"}); err != nil {

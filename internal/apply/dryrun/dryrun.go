@@ -206,6 +206,9 @@ func (d Runner) stillStored(ctx context.Context, action plan.Action, refused err
 func gaveWay(fields []fieldmanager.Field) []string {
 	notes := make([]string, 0, len(fields))
 	for _, field := range fields {
+		if slices.Equal(field.Managers, []string{inventory.HandoverManager}) {
+			continue // the apply takes it back before
+		}
 		notes = append(notes, fmt.Sprintf("removes %s, which excludes what the bundle sets", field))
 	}
 	return notes

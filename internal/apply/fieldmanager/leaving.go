@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,9 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/fieldmanager/schemas"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/autoscaling"
+	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 )
 
 // Scaled tells whether the controller of an autoscaler has set the replicas of an object.
@@ -31,8 +34,8 @@ func Scaled(entries []metav1.ManagedFieldsEntry) bool {
 
 // Leaving are the fields of our manager, and of no other, that the desired object does not set and that autoscalers may set.
 // adopted: the fields of the former owners are ours by then. Of a custom resource it is not known here which field its replicas
-// are: they are all fields of its spec outside of lists.
-func Leaving(entries []metav1.ManagedFieldsEntry, desired *unstructured.Unstructured, manager string, adopted bool) []fieldpath.Path {
+// are: they are all fields of its spec outside of lists. Fields that the spec ignores are among them, whatever they are.
+func Leaving(entries []metav1.ManagedFieldsEntry, object plan.Object, manager string, adopted bool) []fieldpath.Path {
 	if adopted {
 		var err error
 		if entries, err = HandOver(entries, manager); err != nil {
@@ -42,7 +45,7 @@ func Leaving(entries []metav1.ManagedFieldsEntry, desired *unstructured.Unstruct
 	var leaving []fieldpath.Path
 	for _, entry := range entries {
 		if applied(entry, manager) {
-			leaving = append(leaving, unset(entry, desired)...)
+			leaving = append(leaving, unset(entry, object)...)
 		}
 	}
 	for _, entry := range entries {
@@ -53,15 +56,17 @@ func Leaving(entries []metav1.ManagedFieldsEntry, desired *unstructured.Unstruct
 	return leaving
 }
 
-// unset are the fields of an entry that autoscalers may set and the desired object does not.
-func unset(entry metav1.ManagedFieldsEntry, desired *unstructured.Unstructured) []fieldpath.Path {
+// unset are the fields of an entry that autoscalers may set, or that are ignored, and that the desired object does not set.
+func unset(entry metav1.ManagedFieldsEntry, object plan.Object) []fieldpath.Path {
+	desired := object.Desired
 	builtIn := BuiltIn(desired)
-	if builtIn && !mayScale(entry) {
+	if builtIn && len(object.Ignored) == 0 && !mayScale(entry) {
 		return nil
 	}
 	var paths []fieldpath.Path
-	for path := range readable(entry).All() {
-		candidate := !builtIn && isPlain(path) || autoscaling.MaySet(path, autoscaling.Replicas)
+	set := readable(entry)
+	for path := range set.All() {
+		candidate := !builtIn && isPlain(path) || autoscaling.MaySet(path, autoscaling.Replicas) || IsIgnored(path, object)
 		if candidate && !Has(desired, path) && hasParent(desired, path) {
 			paths = append(paths, path.Copy())
 		}
@@ -69,7 +74,40 @@ func unset(entry metav1.ManagedFieldsEntry, desired *unstructured.Unstructured) 
 	return paths
 }
 
-// Regained are the fields that were handed over, and that the desired object sets again.
+// IsIgnored tells whether the spec ignores a field.
+func IsIgnored(path fieldpath.Path, object plan.Object) bool {
+	return slices.ContainsFunc(object.Ignored, func(pointer ignore.Pointer) bool { return leadsTo(pointer, path, object.Desired.Object) })
+}
+
+// leadsTo tells whether a pointer leads to a field or to what contains it. The items of lists are those of the object.
+func leadsTo(pointer ignore.Pointer, path fieldpath.Path, object any) bool {
+	if len(pointer) > len(path) {
+		return false
+	}
+	for i, part := range pointer {
+		e := path[i]
+		if e.FieldName != nil {
+			if *e.FieldName != part {
+				return false
+			}
+			object, _ = child(object, e)
+			continue
+		}
+		items, _ := object.([]any)
+		at, err := strconv.Atoi(part)
+		if err != nil || at < 0 || at >= len(items) {
+			return false
+		}
+		var found bool
+		if object, found = child(items[at:at+1], e); !found {
+			return false
+		}
+	}
+	return true
+}
+
+// Regained are the fields that were handed over, and that the desired object sets again, or of list items that it does not have any
+// more: an item would stay for the sake of its field.
 func Regained(entries []metav1.ManagedFieldsEntry, desired *unstructured.Unstructured) []fieldpath.Path {
 	var regained []fieldpath.Path
 	for _, entry := range entries {
@@ -77,7 +115,7 @@ func Regained(entries []metav1.ManagedFieldsEntry, desired *unstructured.Unstruc
 			continue
 		}
 		for path := range readable(entry).All() {
-			if Has(desired, path) {
+			if Has(desired, path) || !hasParent(desired, path) {
 				regained = append(regained, path.Copy())
 			}
 		}

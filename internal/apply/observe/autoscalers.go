@@ -41,12 +41,19 @@ func scalableIn(object plan.Object, entry inventory.Entry, live ownership.Live, 
 	entries := meta.GetManagedFields()
 	found := scalable{object: object, scaled: fieldmanager.Scaled(entries), regained: fieldmanager.Regained(entries, object.Desired)}
 	if entry.Rendered != object.Rendered || !entry.Confirmed() || entry.Begun {
-		found.leaving = fieldmanager.Leaving(entries, object.Desired, owner.Manager(), !entry.Confirmed())
+		found.leaving = fieldmanager.Leaving(entries, object, owner.Manager(), !entry.Confirmed())
 	}
 	if len(found.leaving)+len(found.regained) == 0 && !found.scaled {
 		return nil
 	}
 	return &found
+}
+
+// concerned tells whether the fields concern an autoscaler, or clients that the spec leaves them to, whether or not an autoscaler
+// scales the object: the fields of a custom resource that leave have any names.
+func (s *scalable) concerned() bool {
+	return fieldmanager.BuiltIn(s.object.Desired) || s.scaled || len(s.regained) > 0 ||
+		slices.ContainsFunc(s.leaving, func(path fieldpath.Path) bool { return fieldmanager.IsIgnored(path, s.object) })
 }
 
 // readAutoscalers reads the autoscalers in the namespaces of objects with fields that autoscalers may set, and the values of
@@ -71,8 +78,8 @@ func readAutoscalers(ctx context.Context, client *tenant.Client, in *plan.Input,
 			in.Autoscalers = append(in.Autoscalers, scalers...)
 			unread[namespace] = why
 		}
-		if !fieldmanager.BuiltIn(s.object.Desired) && !s.scaled && len(s.regained) == 0 && !in.Scales(s.object.ID) {
-			continue // a custom resource has fields that may be called as they like
+		if !s.concerned() && !in.Scales(s.object.ID) {
+			continue
 		}
 		sight, err := s.sight(ctx, client, in)
 		if err != nil {
@@ -160,7 +167,7 @@ func (s *scalable) sight(ctx context.Context, client *tenant.Client, in *plan.In
 	var leaving []autoscaling.Leaving
 	for _, path := range s.leaving {
 		if value, found := fieldmanager.ValueAt(live, path); found {
-			leaving = append(leaving, autoscaling.Leaving{Path: path, Value: value})
+			leaving = append(leaving, autoscaling.Leaving{Path: path, Value: value, Ignored: fieldmanager.IsIgnored(path, s.object)})
 		}
 	}
 	if !fieldmanager.BuiltIn(s.object.Desired) {
@@ -168,7 +175,7 @@ func (s *scalable) sight(ctx context.Context, client *tenant.Client, in *plan.In
 	}
 	sight.Scaled = s.scaled && fieldmanager.Has(s.object.Desired, sight.Replicas)
 	sight.Leaving = slices.DeleteFunc(leaving, func(field autoscaling.Leaving) bool {
-		return !autoscaling.MaySet(field.Path, sight.Replicas)
+		return !field.Ignored && !autoscaling.MaySet(field.Path, sight.Replicas)
 	})
 	return sight, nil
 }

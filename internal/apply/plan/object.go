@@ -30,6 +30,8 @@ type Object struct {
 	Rendered inventory.Hash // without the ignored fields
 	// Given are ignored fields: they are applied when the object is created, and not afterwards.
 	Given []ignore.Pointer
+	// Ignored are the ignored fields, whether the object has them or not.
+	Ignored []ignore.Pointer
 	// Phase in which it is applied: see AnnotationPhase.
 	Phase int
 	// Rank orders the objects of a stage in a phase: lower ones are applied before.

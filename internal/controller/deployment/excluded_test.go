@@ -78,7 +78,7 @@ func TestF48HandOverInAnUpgrade(t *testing.T) {
 		told   string
 		warns  string
 	}{
-		"with an autoscaler": {unset + "---\n" + skiffScaler, 3, "FieldsHandedOver: kept fields that left the bundle, because an autoscaler sets them: Deployment.apps NS/skiff: .spec.replicas (3) for HorizontalPodAutoscaler.autoscaling NS/skiff", "Deployment.apps NS/skiff: keeps .spec.replicas (3) for HorizontalPodAutoscaler.autoscaling NS/skiff"},
+		"with an autoscaler": {unset + "---\n" + skiffScaler, 3, "FieldsHandedOver: kept fields that left the bundle: Deployment.apps NS/skiff: .spec.replicas (3) for HorizontalPodAutoscaler.autoscaling NS/skiff", "Deployment.apps NS/skiff: keeps .spec.replicas (3) for HorizontalPodAutoscaler.autoscaling NS/skiff"},
 		"without one":        {unset, 1, "", "Deployment.apps NS/skiff: .spec.replicas 3 -> 1 (default), because it leaves the bundle"},
 	} {
 		t.Run(name, func(t *testing.T) {

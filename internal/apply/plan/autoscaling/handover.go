@@ -17,6 +17,8 @@ type Leaving struct {
 	Path   fieldpath.Path
 	Value  any    // on the cluster
 	Unread string // why autoscalers that the bundle does not contain are not known
+	// Ignored: spec.driftDetection.ignore leaves it to others.
+	Ignored bool
 }
 
 // String is the field with its value: ".spec.replicas (3)".
@@ -43,14 +45,19 @@ type Unread struct {
 	Horizontal, Vertical string
 }
 
-// Kept is a field that leaves the bundle and keeps its value, because an autoscaler sets it from now on.
+// Kept is a field that leaves the bundle and keeps its value, because an autoscaler sets it from now on, or because it is ignored.
 type Kept struct {
 	Leaving
 	By inventory.ID
 }
 
-// String is the field with its value, and the autoscaler.
-func (k Kept) String() string { return fmt.Sprintf("%s for %s", k.Leaving, k.By) }
+// String is the field with its value, and the autoscaler; an ignored field is of any object, and has no value here.
+func (k Kept) String() string {
+	if k.Ignored {
+		return k.Path.String() + ", which spec.driftDetection.ignore leaves to others"
+	}
+	return fmt.Sprintf("%s for %s", k.Leaving, k.By)
+}
 
 // Handover is what becomes of fields that autoscalers set.
 type Handover struct {
@@ -71,7 +78,7 @@ func (s Sight) Decide(id inventory.ID, scalers []Autoscaler) Handover {
 		}
 	}
 	for _, field := range s.Leaving {
-		if by, found := s.taker(id, field, scalers); found {
+		if by, found := s.taker(id, field, scalers); found || field.Ignored {
 			h.Kept = append(h.Kept, Kept{field, by})
 		} else {
 			field.Unread = s.Unread.Horizontal

@@ -57,6 +57,7 @@ func (c Settings) Complete(object *unstructured.Unstructured, kind plan.Kind) (p
 	if len(desired.GetFinalizers()) > 0 {
 		given = append(given, ignore.Pointer{"metadata", "finalizers"}) // a controller removes its own when its work is done
 	}
+	ignored := given
 	bare, some := ignore.Without(desired, given)
 	if !some {
 		given = nil
@@ -67,5 +68,5 @@ func (c Settings) Complete(object *unstructured.Unstructured, kind plan.Kind) (p
 			return plan.Object{}, err
 		}
 	}
-	return plan.Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered, Phase: phase, Given: given}, nil
+	return plan.Object{ID: id, Kind: kind, Desired: desired, Rendered: rendered, Phase: phase, Given: given, Ignored: ignored}, nil
 }

@@ -145,7 +145,7 @@ func (st *Stage) emitGaveWay(in *Input) {
 	}
 }
 
-// emitHandedOver names the fields that left the bundle and keep their values, and the autoscalers that set them from now on.
+// emitHandedOver names the fields that left the bundle and keep their values, and why.
 func (st *Stage) emitHandedOver(in *Input) {
 	var notes []string
 	for outcome := range in.outcomes() {
@@ -154,7 +154,7 @@ func (st *Stage) emitHandedOver(in *Input) {
 		}
 	}
 	if len(notes) > 0 {
-		st.Events.Normal(in.Subject, "FieldsHandedOver", "Apply", "kept fields that left the bundle, because an autoscaler sets them: "+strings.Join(notes, "; "))
+		st.Events.Normal(in.Subject, "FieldsHandedOver", "Apply", "kept fields that left the bundle: "+strings.Join(notes, "; "))
 	}
 }
 

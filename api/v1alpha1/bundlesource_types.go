@@ -570,7 +570,8 @@ type BundleSourceStatus struct {
 	SourcesDigest string `json:"sourcesDigest,omitempty"`
 
 	// Warnings name links of the upstream that look like manifests, files of charts or their
-	// folders: links are not followed, so that the artifact lacks them. At most ten.
+	// folders: links are not followed, so that the artifact lacks them; at most ten, and a line
+	// about further ones. The warnings of Resolved follow.
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
@@ -622,6 +623,11 @@ type ResolvedSource struct {
 	// that it is verified again when they change.
 	// +optional
 	Trust string `json:"trust,omitempty"`
+
+	// Warning says why this may not be the version that was wanted: entries of the index of a
+	// Helm repository are left out because they are invalid.
+	// +optional
+	Warning string `json:"warning,omitempty"`
 
 	// Transport identifies the certificate authorities, the host keys and the proxy in Secrets by which this was fetched. It is
 	// empty without such Secrets, and where a digest or a signature identifies the content. In a namespace that requires

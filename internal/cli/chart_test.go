@@ -84,7 +84,7 @@ func TestChartOptionsThatAreNone(t *testing.T) {
 // TestChartFlagsOfOtherFormats checks the warning about flags that have no effect on a bundle of another format.
 func TestChartFlagsOfOtherFormats(t *testing.T) {
 	got := satchel(t, "render", bundles+"plain", "--install-namespace", "demo", "--set", "a=b")
-	const want = "the bundle is plain+v0: --release-name, --values, --values-files, --set, --kube-version and --api-versions have no effect on it"
+	const want = "the bundle is plain+v0: --release-name, --values, --values-files, --set, --kube-version, --api-versions and --schema-validation have no effect on it"
 	if got.Code != kit.ExitOK || !strings.Contains(got.Err, want) {
 		t.Errorf("%s", got)
 	}
@@ -165,6 +165,40 @@ func TestRenderChart(t *testing.T) {
 	got := satchel(t, "render", dir, "--install-namespace", "demo", "--set", "image.tag=8080")
 	if got.Code != kit.ExitError || !strings.Contains(got.Err, "image.tag") && !strings.Contains(got.Err, "/image/tag") {
 		t.Errorf("the schema says nothing: %s", got)
+	}
+}
+
+// TestF28SchemaValidation: a schema that does not allow the values, or refers to a URL, can be left out of a chart in a folder as well.
+func TestF28SchemaValidation(t *testing.T) {
+	for name, schema := range map[string]string{
+		"values":        `{"properties": {"image": {"properties": {"tag": {"type": "integer"}}}}}`,
+		"remote schema": `{"properties": {"image": {"$ref": "https://example.org/image.json"}}}`,
+	} {
+		dir := chartFolder(t)
+		if err := os.WriteFile(filepath.Join(dir, "values.schema.json"), []byte(schema), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"render", "validate"} {
+			for use, want := range map[string]struct {
+				code int
+				err  string
+			}{
+				"":        {kit.ExitError, "use --schema-validation Warn or None"},
+				"Enforce": {kit.ExitError, ""},
+				"Warn":    {kit.ExitOK, "--schema-validation is Warn"},
+				"None":    {kit.ExitOK, ""},
+			} {
+				args := []string{command, dir, "--install-namespace", "demo"}
+				if use != "" {
+					args = append(args, "--schema-validation", use)
+				}
+				got := satchel(t, args...)
+				refused := got.Code != kit.ExitOK
+				if text := got.Err + got.Out; refused != (want.code != kit.ExitOK) || name == "remote schema" && !strings.Contains(text, want.err) {
+					t.Errorf("%s with %s %q: %s", name, command, use, got)
+				}
+			}
+		}
 	}
 }
 

@@ -31,6 +31,8 @@ type Resolved struct {
 	VerifiedBy string
 	// Via is the mirror that gave it, for people; "" for the server that the source names.
 	Via string
+	// Warning says why this may not be what was wanted, for people; mostly "".
+	Warning string
 	// Signature is the signature by which it was accepted, in a form of the adapter's own, so that it can be judged by
 	// another trust without the upstream; "" when none was demanded, or it is too large to be kept.
 	Signature string

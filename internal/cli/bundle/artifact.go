@@ -24,6 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -65,7 +66,7 @@ func OpenArtifact(ctx context.Context, a *kit.App, config *rest.Config, owner ar
 		Files: content.FS(),
 		From:  fmt.Sprintf("revision %s of %s", of.Revision, owner),
 		Close: func() error { return errors.Join(content.Close(), os.RemoveAll(dir)) },
-		Notes: leftOutOf(content.FS()),
+		Notes: links.Notes(content.FS()),
 	}, nil
 }
 

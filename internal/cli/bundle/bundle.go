@@ -19,9 +19,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/fetch"
-	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/fetch/guard"
 	"github.com/satchel-dev/satchel/internal/fetch/image"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 )
 
 // Bundle is the files of a bundle that the user named.
@@ -58,11 +58,6 @@ func OpenBundle(ctx context.Context, a *kit.App, what string, o OpenOptions) (*B
 		return nil, fmt.Errorf("there is no folder %s", what)
 	}
 	return OpenImageBundle(ctx, a, what, o)
-}
-
-// leftOutOf names links that the files of a download lack.
-func leftOutOf(files fs.FS) func() []string {
-	return func() []string { return links.Warnings(links.Of(files)) }
 }
 
 // isArchive tells by its name whether a file may hold a bundle.
@@ -137,7 +132,7 @@ func OpenImageBundle(ctx context.Context, a *kit.App, what string, o OpenOptions
 		Files: tree.FS(),
 		From:  describeImage(ref, resolved),
 		Close: func() error { return errors.Join(tree.Close(), os.RemoveAll(dir)) },
-		Notes: leftOutOf(tree.FS()),
+		Notes: links.Notes(tree.FS()),
 
 		Resolved: resolved,
 	}, nil

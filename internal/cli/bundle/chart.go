@@ -23,12 +23,13 @@ type ChartOptions struct {
 	Set         []string
 	KubeVersion string
 	APIVersions []string
+	Schemas     string
 
 	values map[string]any // of the files and of set, see read
 }
 
 // chartFlags adds the flags about charts.
-func chartFlags(cmd *cobra.Command, o *ChartOptions) {
+func chartFlags(a *kit.App, cmd *cobra.Command, o *ChartOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.ReleaseName, "release-name", "", "Name of the release of a chart, as spec.helm.releaseName; without it: the name of the chart.")
 	flags.StringArrayVar(&o.Files, "values", nil,
@@ -39,6 +40,8 @@ func chartFlags(cmd *cobra.Command, o *ChartOptions) {
 	flags.StringVar(&o.KubeVersion, "kube-version", "", "Version of Kubernetes that a chart gets as .Capabilities; without it: "+helm.DefaultKubeVersion+".")
 	flags.StringSliceVar(&o.APIVersions, "api-versions", nil,
 		"API versions and kinds that a chart gets in addition to those of Kubernetes itself, such as monitoring.coreos.com/v1/ServiceMonitor.")
+	a.EnumFlag(cmd, &o.Schemas, "schema-validation", "", "What a values.schema.json that does not allow the values, or cannot be used, leads to, as spec.helm.schemaValidation.",
+		string(helm.SchemasEnforced), string(helm.SchemasWarn), string(helm.SchemasIgnored))
 	_ = cmd.MarkFlagFilename("values", "yaml", "yml", "json") // it only fails for a flag that does not exist
 }
 
@@ -80,10 +83,10 @@ func (o *ChartOptions) Options() helm.Options {
 	if len(o.APIVersions) > 0 {
 		capabilities.APIVersions = slices.Compact(slices.Sorted(slices.Values(append(helm.DefaultAPIVersions(), o.APIVersions...))))
 	}
-	return helm.Options{ReleaseName: o.ReleaseName, Values: o.values, Capabilities: capabilities}
+	return helm.Options{ReleaseName: o.ReleaseName, Values: o.values, Capabilities: capabilities, Schemas: helm.Schemas(o.Schemas)}
 }
 
 // Given tells that one of the flags was given.
 func (o *ChartOptions) Given() bool {
-	return o.ReleaseName != "" || len(o.Files) > 0 || len(o.BundleFiles) > 0 || len(o.Set) > 0 || o.KubeVersion != "" || len(o.APIVersions) > 0
+	return o.ReleaseName != "" || len(o.Files) > 0 || len(o.BundleFiles) > 0 || len(o.Set) > 0 || o.KubeVersion != "" || len(o.APIVersions) > 0 || o.Schemas != ""
 }

@@ -92,6 +92,7 @@ func (d *Declared) options(o *ConversionOptions) convert.Options {
 	}
 	options.Helm.ReleaseName = cmp.Or(o.ReleaseName, options.Helm.ReleaseName)
 	options.Helm.Capabilities = o.Options().Capabilities
+	options.Helm.Schemas = cmp.Or(o.Options().Schemas, options.Helm.Schemas)
 	if len(o.values) > 0 {
 		options.Helm.Values = document.Over(options.Helm.Values, o.values)
 	}

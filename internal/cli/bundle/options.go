@@ -93,7 +93,7 @@ func ConversionFlags(a *kit.App, cmd *cobra.Command, o *ConversionOptions, insta
 		"--watch-namespace and --certificate-provider replace what it says.")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // it only fails for a flag that does not exist
 	manifests.Flag(cmd, &o.Manifests, "Its spec counts, with the ConfigMaps, the Secrets and the BundleSource that are beside it; other flags take precedence.")
-	chartFlags(cmd, &o.ChartOptions)
+	chartFlags(a, cmd, &o.ChartOptions)
 	a.CompleteFlag(cmd, "install-namespace", a.CompleteNamespaces)
 	a.CompleteFlag(cmd, "watch-namespace", a.CompleteNamespaces)
 }
@@ -189,7 +189,7 @@ func (o *ConversionOptions) Meaningless(format convert.Format) []string {
 		lines = append(lines, fmt.Sprintf("the bundle is %s: --watch-namespace, --certificate-provider and --config have no effect on it", format))
 	}
 	if format != convert.Helm && o.Given() {
-		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --values-files, --set, --kube-version and --api-versions have no effect on it", format))
+		lines = append(lines, fmt.Sprintf("the bundle is %s: --release-name, --values, --values-files, --set, --kube-version, --api-versions and --schema-validation have no effect on it", format))
 	}
 	return lines
 }

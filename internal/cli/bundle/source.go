@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/ignore"
 	"github.com/satchel-dev/satchel/internal/fetch/image/registryauth"
+	"github.com/satchel-dev/satchel/internal/fetch/links"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -86,7 +87,7 @@ func OpenSource(ctx context.Context, a *kit.App, source *v1alpha1.BundleSourceSp
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
-	return &Bundle{Files: files, From: strings.Join(words, ", "), Close: remove, Notes: leftOutOf(files)}, nil
+	return &Bundle{Files: files, From: strings.Join(words, ", "), Close: remove, Notes: links.Notes(files)}, nil
 }
 
 // resolveParts resolves each source, and says in words what it is.

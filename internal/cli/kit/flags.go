@@ -23,6 +23,8 @@ var fieldsAsFlags = strings.NewReplacer(
 	"registryV1.includeCustomResources keeps it", "includeCustomResources in the file of --config keeps it",
 	"spec.helm.values", "--values or --set",
 	"spec.helm.releaseName", "--release-name",
+	"set spec.helm.schemaValidation to Warn or None", "use --schema-validation Warn or None",
+	"spec.helm.schemaValidation", "--schema-validation",
 	"correct spec.registryV1.deploymentConfig", "correct deploymentConfig in the file of --config",
 	"leave watchNamespaces empty", "leave --watch-namespace out",
 	"correct watchNamespaces", "correct --watch-namespace",

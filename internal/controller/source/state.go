@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact"
+	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/source/origin"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
@@ -83,7 +84,7 @@ func (s *state) previous(destination string) (fetch.Resolved, bool) {
 		return fetch.Resolved{}, false
 	}
 	if r := s.recorded(destination); r != nil {
-		return fetch.Resolved{Reference: r.Reference, Digest: r.Digest, Validator: r.Validator, VerifiedBy: r.VerifiedBy}, true
+		return fetch.Resolved{Reference: r.Reference, Digest: r.Digest, Validator: r.Validator, VerifiedBy: r.VerifiedBy, Warning: r.Warning}, true
 	}
 	return fetch.Resolved{}, false
 }
@@ -114,6 +115,7 @@ func (s *state) resolvedSources() []v1alpha1.ResolvedSource {
 		all = append(all, v1alpha1.ResolvedSource{
 			Destination: s.parts[i].Destination, Reference: r.Reference, Digest: r.Digest, Validator: r.Validator,
 			VerifiedBy: r.VerifiedBy, Trust: s.trusts[i], Transport: s.adapters.Transport(s.object.Spec.Sources[i]), Via: r.Via,
+			Warning: pipeline.Shorten(r.Warning, 400),
 		})
 	}
 	return all

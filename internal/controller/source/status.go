@@ -5,6 +5,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ func updateStatus(s *state, err error) {
 // setArtifact advertises the artifact in storage.
 func setArtifact(s *state) {
 	status := &s.object.Status
+	defer func() { status.Warnings = warnings(s) }()
 	status.Artifact, status.OriginRevision = s.published, s.originRevision()
 	for i := range status.Resolved {
 		if again, ok := s.accepted[status.Resolved[i].Destination]; ok {
@@ -53,7 +55,26 @@ func setArtifact(s *state) {
 		return
 	}
 	status.SourcesDigest, status.Resolved = effective.SourcesDigest(&s.object.Spec), s.resolvedSources()
-	status.Warnings = links.Warnings(s.leftOut)
+}
+
+// warnings are those about links, which stay while the artifact does, and about what was resolved.
+func warnings(s *state) []string {
+	status := &s.object.Status
+	var all []string
+	switch {
+	case s.published == nil:
+		return nil
+	case s.resolved != nil:
+		all = links.Warnings(s.leftOut)
+	default:
+		all = slices.DeleteFunc(slices.Clone(status.Warnings), func(warning string) bool { return !links.IsWarning(warning) })
+	}
+	for _, resolved := range status.Resolved {
+		if resolved.Warning != "" {
+			all = append(all, resolved.Warning)
+		}
+	}
+	return all
 }
 
 // renewValidators records how the upstreams name content that is the same as before: the index of a Helm repository changes
@@ -62,6 +83,7 @@ func renewValidators(s *state) {
 	for _, part := range s.parts {
 		if recorded := s.recorded(part.Destination); recorded != nil && part.Resolved.Validator != "" {
 			recorded.Validator = part.Resolved.Validator
+			recorded.Warning = pipeline.Shorten(part.Resolved.Warning, 400)
 		}
 	}
 }
@@ -173,7 +195,8 @@ func explain(s *state, err error) string {
 // tell records changes since before in an event and in the log, with a rate limit: the
 // errors of an upstream may change each second.
 func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSource, err error) {
-	if conditions.GetMessage(before, meta.ReadyCondition) == conditions.GetMessage(after, meta.ReadyCondition) && sameRevision(before, after) {
+	if conditions.GetMessage(before, meta.ReadyCondition) == conditions.GetMessage(after, meta.ReadyCondition) && sameRevision(before, after) &&
+		slices.Equal(before.Status.Warnings, after.Status.Warnings) {
 		return
 	}
 	if !r.pace.Allow(client.ObjectKeyFromObject(after), time.Now()) {
@@ -181,6 +204,7 @@ func (r *Reconciler) tell(ctx context.Context, before, after *v1alpha1.BundleSou
 		return
 	}
 	r.emit(before, after)
+	r.emitWarnings(before, after)
 	pipeline.LogFailure(ctx, before, after, err)
 }
 
@@ -199,13 +223,30 @@ func (r *Reconciler) emit(before, after *v1alpha1.BundleSource) {
 	case is == nil:
 	case is.Status == metav1.ConditionTrue && !sameRevision(before, after):
 		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "NewArtifact", "Publish", "published %s%s", published(after), signedBy(after))
-		if len(after.Status.Warnings) > 0 {
-			r.Events.Eventf(after, nil, corev1.EventTypeWarning, "FilesLeftOut", "Publish", "%s", pipeline.Shorten(strings.Join(after.Status.Warnings, "; "), 900))
-		}
 	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
 		r.Events.Eventf(after, nil, corev1.EventTypeNormal, "Recovered", "Fetch", "recovered at %s", published(after))
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Message != is.Message):
 		r.Events.Eventf(after, nil, corev1.EventTypeWarning, is.Reason, "Fetch", "%s", is.Message)
+	}
+}
+
+// emitWarnings emits the warnings that the status did not have before.
+func (r *Reconciler) emitWarnings(before, after *v1alpha1.BundleSource) {
+	var aboutLinks, others []string
+	for _, warning := range after.Status.Warnings {
+		switch {
+		case slices.Contains(before.Status.Warnings, warning):
+		case links.IsWarning(warning):
+			aboutLinks = append(aboutLinks, warning)
+		default:
+			others = append(others, warning)
+		}
+	}
+	if len(aboutLinks) > 0 {
+		r.Events.Eventf(after, nil, corev1.EventTypeWarning, "FilesLeftOut", "Publish", "%s", pipeline.Shorten(strings.Join(aboutLinks, "; "), 900))
+	}
+	if len(others) > 0 {
+		r.Events.Eventf(after, nil, corev1.EventTypeWarning, "EntriesLeftOut", "Resolve", "%s", pipeline.Shorten(strings.Join(others, "; "), 900))
 	}
 }
 

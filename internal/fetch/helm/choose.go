@@ -12,6 +12,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/fetch/versions"
+	"github.com/satchel-dev/satchel/internal/tagversion"
 )
 
 const (
@@ -74,7 +75,11 @@ type chooser struct {
 	equal   *entry // the first that has exactly the version
 	seen    []*semver.Version
 	entries int // of the chart
+	taken   int // the number of best, or of equal
 	left    leftOut
+	better  versions.Newest // of the entries that are left out, those in the range
+	unread  string          // the first of them of which the version cannot be read, and its number
+	unreadN int
 
 	charts  int
 	found   bool // the chart
@@ -115,23 +120,63 @@ func (c *chooser) look(e entry) error {
 	if c.entries++; c.entries > maxVersions {
 		return fetch.Errorf(fetch.LimitExceeded, "the chart has more than %d versions", maxVersions)
 	}
-	if reason := e.missing(); reason != "" {
-		c.left.add(c.entries, e.version, reason)
-		return nil
-	}
 	version, err := semver.NewVersion(e.version)
 	if err != nil || len(e.version) > maxVersion {
-		c.left.add(c.entries, e.version, "its version is none")
+		version = nil
+	}
+	reason := e.missing()
+	if reason == "" && version == nil {
+		reason = "its version is none"
+	}
+	if reason != "" {
+		c.leaveOut(e.version, version, reason)
 		return nil
 	}
 	c.seen = append(c.seen, version)
 	if e.version == c.exact && c.equal == nil {
 		c.equal = &e
+		c.taken = c.entries
 	}
 	if c.newest.Look(e.version, version) {
 		c.best = &e
+		if c.equal == nil {
+			c.taken = c.entries
+		}
 	}
 	return nil
+}
+
+// leaveOut notes an entry that is left out; version is nil where it cannot be read.
+func (c *chooser) leaveOut(written string, version *semver.Version, reason string) {
+	c.left.add(c.entries, written, reason)
+	switch {
+	case version != nil:
+		if c.better.Range.Empty() {
+			c.better.Range = c.newest.Range
+		}
+		c.better.Look(reason, version)
+	case c.unreadN == 0:
+		c.unread, c.unreadN = reason, c.entries
+	}
+}
+
+// warning says that an entry which is left out might have been chosen; "" if none might. The version of an entry may be unreadable: it
+// counts if it stands before the one that is taken, since indexes begin with the newest.
+func (c *chooser) warning(taken *entry) string {
+	version, err := semver.NewVersion(taken.version)
+	if err != nil || taken == c.equal {
+		return "" // exactly that version was asked for
+	}
+	const end = "; only who publishes the repository can correct the index"
+	switch {
+	case c.better.Version != nil && tagversion.Compare(c.better.Version, version) > 0:
+		return fmt.Sprintf("version %s of the chart is chosen, because the entry of the newer version %s in the index is invalid and left out: %s%s",
+			taken.version, c.better.Version, c.better.Name, end)
+	case c.unreadN > 0 && c.unreadN < c.taken:
+		return fmt.Sprintf("version %s of the chart is chosen, and entry %d of the chart in the index, which stands before it, is invalid and left out: %s%s",
+			taken.version, c.unreadN, c.unread, end)
+	}
+	return ""
 }
 
 // begin takes the name of a chart into account, and tells whether it is the one.

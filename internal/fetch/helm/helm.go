@@ -112,7 +112,7 @@ func (f *Fetcher) Resolve(ctx context.Context) (fetch.Resolved, error) {
 		return previous, nil
 	}
 	f.chosen = answer.entry
-	r := fetch.Resolved{Reference: f.chosen.version}
+	r := fetch.Resolved{Reference: f.chosen.version, Warning: answer.warning}
 	if r.Digest, err = f.chosen.identity(); err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
@@ -161,6 +161,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree)
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)
 	}
+	done.Warning = r.Warning
 	return done, nil
 }
 

@@ -257,3 +257,45 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestF28WarningAboutLeftOutEntries: where an entry that is left out might have been chosen, a warning says so.
+func TestF28WarningAboutLeftOutEntries(t *testing.T) {
+	const good = "  - name: app\n    version: 1.0.0\n    urls:\n    - a.tgz\n"
+	for name, tc := range map[string]struct {
+		reason  string
+		entries string
+		wanted  string // the range
+		want    string // part of the warning; "" for none
+	}{
+		"newer without name":    {"a silent downgrade", "  - version: 1.2.0\n    urls:\n    - b.tgz\n" + good, "*", "the newer version 1.2.0 in the index is invalid and left out: it has no name"},
+		"newer, at the end":     {"the order of an index is a convention", good + "  - version: 1.2.0\n    urls:\n    - b.tgz\n", "*", "newer version 1.2.0"},
+		"older without name":    {"it would not have been chosen", "  - version: 0.9.0\n    urls:\n    - b.tgz\n" + good, "*", ""},
+		"out of the range":      {"nor would that", "  - version: 2.0.0\n    urls:\n    - b.tgz\n" + good, "1.x", ""},
+		"a prerelease":          {"no range names one", "  - version: 2.0.0-rc.1\n    urls:\n    - b.tgz\n" + good, "*", ""},
+		"null before":           {"its version is not known", "  - null\n" + good, "*", "entry 1 of the chart in the index, which stands before it"},
+		"null after":            {"an old entry", good + "  - null\n", "*", ""},
+		"bad version before":    {"it may be the newest one", "  - name: app\n    version: newest\n    urls:\n    - b.tgz\n" + good, "*", "its version is none"},
+		"bad version after":     {"", good + "  - name: app\n    version: oldest\n    urls:\n    - b.tgz\n", "*", ""},
+		"the same, exactly":     {"what was asked for is there", "  - null\n  - version: 1.0.0\n    urls:\n    - b.tgz\n" + good, "1.0.0", ""},
+		"nothing left out":      {"", "  - name: app\n    version: 1.2.0\n    urls:\n    - b.tgz\n" + good, "*", ""},
+		"newer, and good newer": {"a good entry is newer still", "  - version: 1.2.0\n    urls:\n    - b.tgz\n  - name: app\n    version: 1.3.0\n    urls:\n    - b.tgz\n" + good, "*", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wanted, err := versions.Parse(tc.wanted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &chooser{chart: "app", exact: tc.wanted, newest: versions.Newest{Range: wanted}}
+			if err := readEntries(strings.NewReader("apiVersion: v1\nentries:\n  app:\n"+tc.entries), c); err != nil {
+				t.Fatal(err)
+			}
+			chosen, err := c.choice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.warning(chosen); (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
+				t.Errorf("%s: the warning is %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -20,6 +20,7 @@ type answer struct {
 	// unchanged tells that the index is the one that has the validator that was given; nothing else is set then.
 	unchanged bool
 	entry     *entry
+	warning   string // says that another entry might have been chosen
 	// validator names this version of the index, see validatorOf; "" for none.
 	validator string
 }
@@ -53,7 +54,7 @@ func (f *Fetcher) readIndex(ctx context.Context, wanted versions.Range, exact, v
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{entry: chosen, validator: validatorOf(response.Header)}, nil
+	return answer{entry: chosen, validator: validatorOf(response.Header), warning: c.warning(chosen)}, nil
 }
 
 func (f *Fetcher) askIndex(ctx context.Context, validator string) (*http.Response, error) {

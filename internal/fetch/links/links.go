@@ -121,6 +121,11 @@ func Warnings(names []string) []string {
 	return warnings
 }
 
+// Notes returns Warnings about files when they have been read.
+func Notes(files fs.FS) func() []string {
+	return func() []string { return Warnings(Of(files)) }
+}
+
 // IsWarning tells whether a warning is one of Warnings.
 func IsWarning(warning string) bool {
 	return strings.HasSuffix(warning, leftOut) || strings.HasSuffix(warning, more)

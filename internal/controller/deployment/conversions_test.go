@@ -5,6 +5,8 @@ package deployment_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -111,6 +113,45 @@ func TestF50ConversionWebhookThatDoesNotRunYet(t *testing.T) {
 	if size != 1 { // as waits has written it last
 		t.Errorf("size is %d after going back", size)
 	}
+}
+
+// TestF50Convrace is the public report itself: a version with Pods that never start, and the way back.
+func TestF50Convrace(t *testing.T) {
+	t.Parallel()
+	version := func(name string) fstest.MapFS {
+		root, files := os.DirFS("../../../../shared/cases/olm-convrace/"+name), fstest.MapFS{}
+		_ = fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := fs.ReadFile(root, path)
+			files[path] = &fstest.MapFile{Data: content}
+			return err
+		})
+		if len(files) == 0 {
+			t.Skip("the cases of public bug reports are not beside the repository (../shared/cases)")
+		}
+		return files
+	}
+	r := newRig(t)
+	namespace := r.namespace(t)
+	t.Cleanup(func() {
+		_ = r.admin.Delete(context.WithoutCancel(t.Context()), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "casks.cask.example.org"))
+	})
+	cask := func() *unstructured.Unstructured { return object("cask.example.org/v1", "Cask", namespace, "one") }
+	first := r.publish(t, namespace, "app", "v1", version("1.0.0"))
+	key := r.deploy(t, namespace, "app", quick)
+	r.ready(t, key, first.Revision)
+	r.create(t, cask())
+
+	r.publish(t, namespace, "app", "v2", version("2.1.0"))
+	r.until(t, key, "it waits for the webhook", says("conversion webhook of casks.cask.example.org", "stored as v1", "cask-manager"))
+	for _, size := range []string{"3", "4"} {
+		r.patch(t, cask(), `{"spec":{"size":`+size+`}}`)
+	}
+	back := r.publish(t, namespace, "app", "v1", version("1.0.0"))
+	r.ready(t, key, back.Revision)
+	r.patch(t, cask(), `{"spec":{"size":5}}`)
 }
 
 // nodeRuns lets the Pods of converted run, and nodeRunsNot no new ones.

@@ -155,10 +155,10 @@ func TestF57DeletionIsWaitedFor(t *testing.T) {
 			key := r.deploy(t, namespace, "app", beforeApply)
 			r.ready(t, key, first.Revision)
 			old := object("v1", "Service", namespace, "old")
-			t.Cleanup(func() {
-				_ = r.admin.Patch(context.WithoutCancel(t.Context()), old, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
-			})
-			was := r.must(t, old).GetUID()
+			finalized := func(ctx context.Context) {
+				_ = r.admin.Patch(ctx, old, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+			}
+			t.Cleanup(func() { finalized(context.WithoutCancel(t.Context())) })
 			second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"s.yaml": servicePort(namespace, "new", "", port), "k.yaml": configMap("kept", "two")})
 			r.until(t, key, "it waits", says("Service "+namespace+"/old is being deleted"))
 			r.patch(t, aConfigMap(namespace, "kept"), `{"data":{"value":"edited"}}`)
@@ -166,15 +166,15 @@ func TestF57DeletionIsWaitedFor(t *testing.T) {
 			if late {
 				r.unready(t, key, v1alpha1.ReasonStillRefused)
 				r.holds(t, namespace, "kept", "one")
-				r.patch(t, old, `{"metadata":{"finalizers":null}}`)
-				r.eventually(t, t.Context(), "the Service is applied again", func(context.Context) (bool, string) {
-					live := old.DeepCopy()
-					return r.get(t, live) && live.GetUID() != was, ""
-				})
-				return
+				finalized(t.Context())
+				r.handled(t, key) // the Service may have been applied again, with its finalizer
 			}
-			r.patch(t, old, `{"metadata":{"finalizers":null}}`)
-			r.ready(t, key, second.Revision)
+			r.eventually(t, t.Context(), "the second revision is applied", func(ctx context.Context) (bool, string) {
+				finalized(ctx)
+				var d v1alpha1.BundleDeployment
+				err := r.admin.Get(ctx, key, &d)
+				return err == nil && d.Status.LastHealthyRevision == second.Revision, describe(&d)
+			})
 		})
 	}
 }

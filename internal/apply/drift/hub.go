@@ -146,13 +146,13 @@ func (s *subscriber) begin(now time.Time) Findings {
 	s.busy, s.after = true, false
 	found := Findings{}
 	for item := range s.drifted {
-		if now.Before(s.calmUntil(item.id(), item.want.compare(item.got))) {
+		if now.Before(s.ignoredUntil(item.id(), item.want.compare(item.got))) {
 			continue
 		}
-		item.told = item.got.state()
+		item.reported = item.got.state()
 		found.Drifted = append(found.Drifted, item.id())
 	}
-	for _, times := range []map[inventory.ID]time.Time{s.calm, s.settle} {
+	for _, times := range []map[inventory.ID]time.Time{s.conflictUntil, s.settleUntil} {
 		maps.DeleteFunc(times, func(_ inventory.ID, until time.Time) bool { return !now.Before(until) })
 	}
 	for item := range s.changed {
@@ -238,7 +238,7 @@ func (h *Hub) subscriber(key Key, s Subscription) *subscriber {
 	if sub == nil {
 		sub = &subscriber{
 			key: key, manager: s.Owner.Manager(), streams: map[*stream]int{}, drifted: map[*item]struct{}{}, changed: map[*item]struct{}{},
-			calm: map[inventory.ID]time.Time{}, settle: map[inventory.ID]time.Time{},
+			conflictUntil: map[inventory.ID]time.Time{}, settleUntil: map[inventory.ID]time.Time{},
 		}
 		h.subs[key] = sub
 	}
@@ -337,15 +337,15 @@ func (h *Hub) items(key Key, do func(*item)) {
 	})
 }
 
-// Calm ignores the drift of an object for a while; the deployment is
+// IgnoreDrift ignores the drift of an object for a while; the deployment is
 // woken afterwards, if the object still drifts. With onlyMoved a change of our
 // fields is reported nevertheless.
-func (h *Hub) Calm(key Key, id inventory.ID, until time.Time, onlyMoved bool) {
+func (h *Hub) IgnoreDrift(key Key, id inventory.ID, until time.Time, onlyMoved bool) {
 	h.with(key, func(sub *subscriber) {
 		if onlyMoved {
-			sub.settle[id] = until
+			sub.settleUntil[id] = until
 		} else {
-			sub.calm[id] = until
+			sub.conflictUntil[id] = until
 		}
 	})
 }

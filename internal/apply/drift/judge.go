@@ -52,20 +52,20 @@ func (h *Hub) judgeDrift(i *item) bool {
 	_, known := sub.drifted[i]
 	if !sub.drift || found == none {
 		delete(sub.drifted, i)
-		i.told = state{}
+		i.reported = state{}
 		if known && sub.driftResolved {
 			h.wake(sub, true, driftPause)
 		}
 		return false
 	}
 	sub.drifted[i] = struct{}{}
-	if sub.busy || i.told == i.got.state() {
+	if sub.busy || i.reported == i.got.state() {
 		return false
 	}
-	if _, waits := sub.settle[i.id()]; found == moved && !waits {
-		sub.settle[i.id()] = now.Add(h.options.Settle)
+	if _, waits := sub.settleUntil[i.id()]; found == moved && !waits {
+		sub.settleUntil[i.id()] = now.Add(h.options.Settle)
 	}
-	if until := sub.calmUntil(i.id(), found); now.Before(until) {
+	if until := sub.ignoredUntil(i.id(), found); now.Before(until) {
 		h.options.Wake(sub.key, until.Sub(now)+driftPause)
 		return false
 	}
@@ -73,10 +73,10 @@ func (h *Hub) judgeDrift(i *item) bool {
 	return true
 }
 
-// calmUntil is until when the drift of an object is ignored.
-func (s *subscriber) calmUntil(id inventory.ID, found drift) time.Time {
-	until := s.calm[id]
-	if settle := s.settle[id]; found == moved && settle.After(until) {
+// ignoredUntil is until when the drift of an object is ignored.
+func (s *subscriber) ignoredUntil(id inventory.ID, found drift) time.Time {
+	until := s.conflictUntil[id]
+	if settle := s.settleUntil[id]; found == moved && settle.After(until) {
 		return settle
 	}
 	return until

@@ -67,9 +67,9 @@ type named struct {
 
 // reader is a deployment that has read an object.
 type reader struct {
-	state  string
-	told   string // the state that it was last woken for
-	urgent bool
+	state    string
+	reported string // the state that it was last woken for
+	urgent   bool
 }
 
 // NewNames makes a watcher. It watches until Start's context has ended, or Close is called.
@@ -219,8 +219,8 @@ func (o *named) differs(reading *reader) bool {
 
 // judge wakes a deployment for an object that is not as it read it, once for each state.
 func (n *Names) judge(o *named, key Key) {
-	if reading := o.readers[key]; o.differs(reading) && reading.told != o.state {
-		reading.told = o.state
+	if reading := o.readers[key]; o.differs(reading) && reading.reported != o.state {
+		reading.reported = o.state
 		n.options.Wake(key, driftPause)
 	}
 }

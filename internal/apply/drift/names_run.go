@@ -17,24 +17,25 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// run watches an object while deployments read it, and reads it now and then where it cannot be watched.
+// run watches an object while deployments read it. While there is no watch, because the limit is reached or the watch failed, wait
+// reads the object now and then.
 func (n *Names) run(ctx context.Context, o *named) {
-	failures := 0
+	failures := 0 // in a row
 	for ctx.Err() == nil {
 		if !o.counted {
 			n.wait(ctx, o, n.options.Lifetime)
 			continue
 		}
 		err := n.session(ctx, o, func() { failures = 0 })
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return
-		}
-		if err == nil {
+		case err == nil: // the lifetime of the watch is over: it is opened again, not all of them at once
 			n.wait(ctx, o, rand.N(50*time.Millisecond)) //nolint:gosec // spreads requests, and is no secret
-			continue
+		default:
+			failures++
+			n.wait(ctx, o, n.retryPause(o, err, failures))
 		}
-		failures++
-		n.wait(ctx, o, n.failed(o, err, failures))
 	}
 }
 
@@ -103,25 +104,31 @@ func (n *Names) client(o *named) *tenant.Client {
 	return o.client
 }
 
-// failed says how long to wait after a watch failed so many times in a row.
-func (n *Names) failed(o *named, err error, failures int) time.Duration {
-	why := ""
-	pause := n.options.Retry
+// retryPause is the pause after a watch failed so many times in a row: short after a failure that may pass, longer once it is known why
+// the object cannot be watched, which is then recorded. It doubles with each failure, up to a limit.
+func (n *Names) retryPause(o *named, err error, failures int) time.Duration {
+	first := n.options.Retry
 	longest := longestRetry
+	if why := whyUnwatched(o, err, failures); why != "" {
+		n.watched(o, why)
+		first = n.options.Refused
+		longest = n.options.Lifetime
+	}
+	pause := min(first<<min(failures-1, 10), longest)
+	return pause + rand.N(pause/2+1) //nolint:gosec // spreads requests, and is no secret
+}
+
+// whyUnwatched says why an object cannot be watched; "" for a failure that may pass.
+func whyUnwatched(o *named, err error, failures int) string {
 	switch {
 	case errors.Is(err, errNoAccount):
-		why = fmt.Sprintf("service account %s does not exist", o.key.identity)
+		return fmt.Sprintf("service account %s does not exist", o.key.identity)
 	case apierrors.IsForbidden(err):
-		why = fmt.Sprintf("service account %s may not watch it", o.key.identity)
+		return fmt.Sprintf("service account %s may not watch it", o.key.identity)
 	case failures > patience && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		why = fmt.Sprintf("watching it fails again and again: %.200s", err)
+		return fmt.Sprintf("watching it fails again and again: %.200s", err)
 	}
-	if why != "" {
-		pause, longest = n.options.Refused, n.options.Lifetime
-		n.watched(o, why)
-	}
-	pause = min(pause<<min(failures-1, 10), longest)
-	return pause + rand.N(pause/2+1) //nolint:gosec // spreads requests, and is no secret
+	return ""
 }
 
 // wait pauses, and meanwhile reads an urgent object.

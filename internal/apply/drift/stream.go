@@ -142,10 +142,10 @@ func (h *Hub) wakeAll(s *stream) {
 func (h *Hub) state(s *stream, open bool, why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	told := s.open == open && s.why == why
 	was := s.why
-	s.open, s.why = open, why
-	if !told && was != why {
+	s.open = open
+	s.why = why
+	if was != why {
 		h.wakeAll(s)
 	}
 }

@@ -87,10 +87,11 @@ type subscriber struct {
 	busy, after bool
 	// expects: some items are expected. tentative: all of them are.
 	expects, tentative bool
-	// calm holds until when the drift of an object is ignored because of
-	// a conflicting field manager, and settle the same for one that was only written, until it
-	// is clear whether only its status changed.
-	calm, settle map[inventory.ID]time.Time
+	// conflictUntil is, for objects with a conflicting field manager, until when their drift is ignored.
+	conflictUntil map[inventory.ID]time.Time
+	// settleUntil is, for objects that were written without a visible change to our fields (moved), until when that is ignored: by then
+	// the watch mostly shows that only the status changed.
+	settleUntil map[inventory.ID]time.Time
 }
 
 // item is an object that a deployment subscribes to. There is one for each
@@ -103,9 +104,10 @@ type item struct {
 	got    sight
 	good   writers // when it was last seen as it is wanted
 	looked uint64  // version at which the health was checked
-	told   state   // the last one that was reported as drift
-	shown  uint64  // the last version that was reported
-	health bool
+	// reported is the state that was last reported as drift, and shown the last version that was reported because of health.
+	reported state
+	shown    uint64
+	health   bool
 	// adopted: another client wrote a subresource, and seen was updated.
 	adopted bool
 	stale   bool // not of the latest subscription

@@ -31,7 +31,7 @@ func (st *Stage) recordConflicts(ctx context.Context, in *Input, made plan.Plan)
 		f.Rounds, f.Last = f.Rounds+1, in.Now
 		if f.Rounds >= stage.ConflictRounds {
 			st.reportConflict(ctx, in, action.Object, &f)
-			st.Watches.Calm(in.Key(), action.ID, in.Now.Add(f.Pause(longest)), false)
+			st.Watches.IgnoreDrift(in.Key(), action.ID, in.Now.Add(f.Pause(longest)), false)
 		}
 		conflicts[action.ID] = f
 	}

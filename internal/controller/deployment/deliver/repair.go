@@ -71,7 +71,7 @@ func (st *Stage) applyRepair(ctx context.Context, in *Input, made plan.Plan, obs
 	if err != nil {
 		return false, err
 	}
-	st.calm(in, made, result)
+	st.ignoreHarmlessWrites(in, made, result)
 	return !result.Complete(), nil
 }
 
@@ -92,9 +92,9 @@ func left(made plan.Plan, result apply.Result, observed plan.Input) []drift.Obje
 	return list
 }
 
-// calm ignores further events of objects that another client wrote without causing
+// ignoreHarmlessWrites ignores further events of objects that another client wrote without causing
 // drift, until the next full comparison: occasional writes then cost no request each.
-func (st *Stage) calm(in *Input, made plan.Plan, result apply.Result) {
+func (st *Stage) ignoreHarmlessWrites(in *Input, made plan.Plan, result apply.Result) {
 	restored := map[inventory.ID]bool{}
 	for _, outcome := range result.Outcomes {
 		restored[outcome.ID] = outcome.Kind == apply.Repaired
@@ -102,7 +102,7 @@ func (st *Stage) calm(in *Input, made plan.Plan, result apply.Result) {
 	key, until := in.Key(), in.Note.Checked.Add(effective.Interval(&in.Object.Spec))
 	for action := range made.Actions() {
 		if !restored[action.ID] && (action.Verb == plan.Settle || action.Verb == plan.Unchanged) {
-			st.Watches.Calm(key, action.ID, until.Add(time.Second), true)
+			st.Watches.IgnoreDrift(key, action.ID, until.Add(time.Second), true)
 		}
 	}
 }

@@ -143,7 +143,7 @@ type comparison int
 const (
 	differ   comparison = iota // some object is not as it was left, or could not be read
 	agree                      // all that exist are as they were left
-	unlisted                   // they are better read one by one: see looking.collection
+	unlisted                   // they are better read one by one: see liveReader.list
 )
 
 // list compares the objects of a run by listing its collection.

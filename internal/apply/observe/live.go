@@ -49,23 +49,24 @@ type collection struct {
 // mostShared is how many objects a collection of a deployment may have for their absence to be taken from a shared list.
 const mostShared = 16
 
-// readLive reads the metadata of everything desired or listed in the inventory.
+// readLive reads the metadata of everything desired or listed in the inventory: of each collection at once, and then one by one the
+// objects of collections that cannot be listed, or for which a LIST would cost more.
 func readLive(ctx context.Context, client *tenant.Client, in *plan.Input, limit int) error {
-	look := looking{client: client, owner: in.Owner, desired: map[inventory.ID]plan.Object{}, previous: in.Previous}
+	reader := liveReader{client: client, owner: in.Owner, desired: map[inventory.ID]plan.Object{}, previous: in.Previous}
 	for _, object := range in.Desired {
-		look.desired[object.ID] = object
+		reader.desired[object.ID] = object
 	}
 	collections := collect(in)
-	found := parallel.Each(ctx, limit, collections, look.share)
-	var single []single
+	results := parallel.Each(ctx, limit, collections, reader.collection)
 	var sightings []Sighting
-	for i, result := range found {
+	var remaining []single
+	for i, result := range results {
 		sightings = append(sightings, result.sightings...)
-		if result.one {
-			single = append(single, singles(collections[i])...)
+		if result.oneByOne {
+			remaining = append(remaining, singles(collections[i])...)
 		}
 	}
-	sightings = append(sightings, parallel.Each(ctx, limit, single, look.object)...)
+	sightings = append(sightings, parallel.Each(ctx, limit, remaining, reader.object)...)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("observing the cluster: %w", err)
 	}
@@ -166,8 +167,8 @@ func collect(in *plan.Input) []collection {
 	return collections
 }
 
-// looking reads as the tenant, on behalf of an owner.
-type looking struct {
+// liveReader reads as the tenant, on behalf of an owner.
+type liveReader struct {
 	client   *tenant.Client
 	owner    inventory.Owner
 	desired  map[inventory.ID]plan.Object
@@ -176,25 +177,25 @@ type looking struct {
 
 type collectionResult struct {
 	sightings []Sighting
-	one       bool // the objects have to be read one by one
+	oneByOne  bool // the objects have to be read one by one
 }
 
-// share looks for a collection in a list that deployments of the account share while they are planned at once. Without one it
-// reads the collection.
-func (l looking) share(ctx context.Context, c collection) collectionResult {
+// collection reads one collection: from a list that deployments of one ServiceAccount share while they are planned at the same time,
+// if it shows that no object of the collection exists, or by a LIST.
+func (r liveReader) collection(ctx context.Context, c collection) collectionResult {
 	if c.fresh && c.discovered && len(c.ids) <= mostShared {
-		if sightings := c.free(l.client.Listed(ctx, c.ref)); sightings != nil {
+		if sightings := c.free(r.client.Listed(ctx, c.ref)); sightings != nil {
 			return collectionResult{sightings: sightings}
 		}
 	}
-	return l.collection(ctx, c)
+	return r.list(ctx, c)
 }
 
-// collection lists one collection, or says that its objects are better read one
+// list lists one collection, or says that its objects are better read one
 // by one: a single object, too many foreign objects, or no permission to list.
-func (l looking) collection(ctx context.Context, c collection) collectionResult {
+func (r liveReader) list(ctx context.Context, c collection) collectionResult {
 	if len(c.ids) == 1 {
-		return collectionResult{one: true}
+		return collectionResult{oneByOne: true}
 	}
 	wanted := make(map[string]inventory.ID, len(c.ids))
 	for _, id := range c.ids {
@@ -203,25 +204,25 @@ func (l looking) collection(ctx context.Context, c collection) collectionResult 
 	result := collectionResult{sightings: make([]Sighting, 0, len(c.ids))}
 	options := metav1.ListOptions{Limit: tenant.PageSize}
 	for {
-		page, err := l.client.ListMetadata(ctx, c.ref, options)
+		page, err := r.client.ListMetadata(ctx, c.ref, options)
 		switch {
 		case apierrors.IsNotFound(err):
-			return l.unserved(c)
+			return r.unserved(c)
 		case apierrors.IsForbidden(err), apierrors.IsResourceExpired(err), apierrors.IsMethodNotSupported(err):
-			return collectionResult{one: true}
+			return collectionResult{oneByOne: true}
 		case err != nil:
 			return c.failed(err)
 		}
 		for i := range page.Items {
 			if id, ours := wanted[page.Items[i].Name]; ours {
-				result.sightings = append(result.sightings, l.seen(id, &page.Items[i]))
+				result.sightings = append(result.sightings, r.seen(id, &page.Items[i]))
 			}
 		}
 		if page.Continue == "" {
 			return result
 		}
 		if rest := page.RemainingItemCount; rest != nil && *rest > int64(crowd*len(c.ids)) {
-			return collectionResult{one: true}
+			return collectionResult{oneByOne: true}
 		}
 		options.Continue = page.Continue
 	}
@@ -253,9 +254,9 @@ func (c collection) failed(err error) collectionResult {
 
 // unserved: the kind is not served, or not at the moment. Discovery is out of date when it
 // reported the kind.
-func (l looking) unserved(c collection) collectionResult {
+func (r liveReader) unserved(c collection) collectionResult {
 	if c.discovered {
-		l.client.Kinds().Forget()
+		r.client.Kinds().Forget()
 	}
 	result := collectionResult{}
 	for _, id := range c.ids {
@@ -264,16 +265,17 @@ func (l looking) unserved(c collection) collectionResult {
 	return result
 }
 
-func (l looking) seen(id inventory.ID, object metav1.Object) Sighting {
-	live := ownership.LiveOf(object, l.owner)
+func (r liveReader) seen(id inventory.ID, object metav1.Object) Sighting {
+	live := ownership.LiveOf(object, r.owner)
 	seen := Sighting{id: id, Live: &live}
-	if desired, found := l.desired[id]; found {
-		entry, _ := l.previous.Get(id)
-		seen.scalable = scalableIn(desired, entry, live, object, l.owner)
+	if desired, found := r.desired[id]; found {
+		entry, _ := r.previous.Get(id)
+		seen.scalable = scalableIn(desired, entry, live, object, r.owner)
 	}
 	return seen
 }
 
+// single is an object that is read by a GET.
 type single struct {
 	id  inventory.ID
 	ref tenant.Ref
@@ -289,17 +291,17 @@ func singles(c collection) []single {
 
 // Object reads one object on behalf of an owner.
 func Object(ctx context.Context, client *tenant.Client, owner inventory.Owner, id inventory.ID, ref tenant.Ref) Sighting {
-	return looking{client: client, owner: owner}.object(ctx, single{id: id, ref: ref})
+	return liveReader{client: client, owner: owner}.object(ctx, single{id: id, ref: ref})
 }
 
 // object reads one object; what is not found does not exist.
-func (l looking) object(ctx context.Context, s single) Sighting {
-	object, err := l.client.Metadata(ctx, s.ref)
+func (r liveReader) object(ctx context.Context, s single) Sighting {
+	object, err := r.client.Metadata(ctx, s.ref)
 	if apierrors.IsNotFound(err) {
 		return Sighting{id: s.id, Unserved: objecterror.NotServed(err)}
 	}
 	if err != nil {
 		return Sighting{id: s.id, Error: err}
 	}
-	return l.seen(s.id, object)
+	return r.seen(s.id, object)
 }

@@ -65,7 +65,8 @@ type recoveredKind struct {
 	err     error
 }
 
-// kind searches one kind in the cluster, or else in the namespaces.
+// kind searches one kind in the whole cluster or, if the tenant may not list it there, in each of the known namespaces. Unseen says
+// that a part of the objects could not be listed.
 func (r recovery) kind(ctx context.Context, kind discovery.Listed) recoveredKind {
 	ref := tenant.Ref{Resource: kind.Served.Resource}
 	found, err := r.list(ctx, ref, kind.GroupVersionKind)
@@ -76,7 +77,8 @@ func (r recovery) kind(ctx context.Context, kind discovery.Listed) recoveredKind
 		return recoveredKind{unseen: true}
 	}
 	all := recoveredKind{}
-	for _, ref.Namespace = range r.namespaces {
+	for _, namespace := range r.namespaces {
+		ref.Namespace = namespace
 		found, err := r.list(ctx, ref, kind.GroupVersionKind)
 		switch {
 		case apierrors.IsForbidden(err):

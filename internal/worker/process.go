@@ -147,11 +147,19 @@ func (w *process) do(ctx context.Context, r Request, o *Options) result {
 	}
 	// The socket may be closed before the process has ended.
 	w.awaitEnd()
-	end := result{end: w.classify(), cpu: max(w.finalCPU-before, 0), detail: w.finally}
-	if end.end == endCPU && end.cpu < o.CPU/2 {
-		end.end = endCrash // only the rest of an earlier job's limit: it was not raised
+	return w.resultOfEnd(before, o)
+}
+
+// resultOfEnd is the result of a job during which the process ended without an answer. before is its CPU time at the start of the job.
+func (w *process) resultOfEnd(before time.Duration, o *Options) result {
+	used := max(w.finalCPU-before, 0)
+	why := w.classify()
+	if why == endCPU && used < o.CPU/2 {
+		// The job had not used its own budget: the limit of an earlier job was still set, and the process ended before
+		// it was raised. That is no fault of the job, which may be tried again.
+		why = endCrash
 	}
-	return end
+	return result{end: why, cpu: used, detail: w.finally}
 }
 
 var answerEnds = map[byte]end{protocol.MessageResult: endDone, protocol.MessageError: endError, protocol.MessageLarge: endOutput}

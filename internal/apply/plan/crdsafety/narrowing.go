@@ -84,18 +84,19 @@ func widening(was, will *props) []finding {
 	return nil
 }
 
-// told collects findings of comparisons.
-type told []finding
+// findingList collects what comparisons find.
+type findingList []finding
 
-func (t *told) when(offends bool, kind, format string, args ...any) {
+// when adds a finding, if the condition holds.
+func (f *findingList) when(offends bool, kind, format string, args ...any) {
 	if offends {
-		*t = append(*t, finding{about: about{kind: kind}, says: fmt.Sprintf(format, args...)})
+		*f = append(*f, finding{about: about{kind: kind}, says: fmt.Sprintf(format, args...)})
 	}
 }
 
 // narrowing judges the constraints that crdify has no comparison for.
 func narrowing(was, will *props) []finding {
-	var found told
+	var found findingList
 	found.when(will.Format != "" && will.Format != was.Format, "format",
 		"format changed: %q -> %q", was.Format, will.Format)
 	found.when(will.ExclusiveMaximum && !was.ExclusiveMaximum, "exclusiveMaximum", "maximum became exclusive")
@@ -128,7 +129,7 @@ func anyProperties(s *props) bool {
 // lists judges the constraints on the entries of a list together. The merge strategy of maps makes
 // nothing invalid.
 func lists(was, will *props) []finding {
-	var found told
+	var found findingList
 	before := listType(was)
 	after := listType(will)
 	found.when(after != "atomic" && before != after, "listType", "list type changed: %s -> %s", before, after)

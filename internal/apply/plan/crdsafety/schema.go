@@ -226,13 +226,26 @@ func alike(was, will schema) bool {
 	return true
 }
 
-// decoded returns the own keywords without schemas and without required.
+// isDecoded tells whether a keyword of a schema is decoded. Schemas in it are not: the walk compares them one by one.
+func isDecoded(keyword string, value any) bool {
+	switch keyword {
+	case "required":
+		return false // the walk compares it, in the order of the names
+	case "additionalProperties":
+		_, isBool := value.(bool)
+		return isBool // and no schema
+	case "properties":
+		_, isMap := value.(map[string]any)
+		return !isMap // decoding reports what is wrong with it
+	}
+	return kinds[keyword] == anyValue
+}
+
+// decoded returns the keywords that are compared as values of Go types: see isDecoded.
 func (s schema) decoded() (*props, error) {
 	flat := map[string]any{}
 	for keyword, value := range s.keywords {
-		_, isBool := value.(bool)
-		_, isMap := value.(map[string]any)
-		if kinds[keyword] == anyValue && keyword != "required" || keyword == "additionalProperties" && isBool || keyword == "properties" && !isMap {
+		if isDecoded(keyword, value) {
 			flat[keyword] = value
 		}
 	}

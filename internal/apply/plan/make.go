@@ -19,7 +19,10 @@ import (
 // Make plans how to make the cluster match the rendered bundle. The same input
 // gives the same plan, whatever the order of the desired objects.
 func Make(in Input) Plan {
-	plan := Plan{Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection, PruneStages: PruneStages{Pruning: in.Pruning}, Inventory: in.Previous, Hooks: in.Hooks}
+	plan := Plan{
+		Owner: in.Owner, Keeping: in.Keeping, Protection: in.Protection,
+		PruneStages: PruneStages{Pruning: in.Pruning}, Inventory: in.Previous, Hooks: in.Hooks,
+	}
 	plan.Upgrade = slices.ContainsFunc(in.Previous.Entries, inventory.Entry.Confirmed)
 	plan.Skipped = slices.SortedFunc(slices.Values(in.Skipped), inventory.ID.Compare)
 	if len(in.Desired)+len(in.Hooks)+len(in.Missing)+len(in.Invalid)+len(in.Skipped) == 0 {
@@ -33,49 +36,49 @@ func Make(in Input) Plan {
 	if in.Keeping {
 		unreadable = in.unseenEach(plan.Unreadable)
 	}
-	plan.Violations = slices.Concat(in.Invalid, duplicates, in.missing(desired), unreadable)
-	scalers := in.autoscalers(desired)
-	actions := make([]Action, 0, len(desired)+1)
-	planned := make([]inventory.Entry, 0, len(desired))
-	for _, object := range desired {
-		at := len(planned)
-		planned = append(planned, inventory.Entry{ID: object.ID, Version: object.Resource.Version})
-		if _, found := in.Unreadable[object.ID]; found {
-			continue
-		}
-		action, violation := in.decide(object)
-		planned[at].Mark = action.Mark
-		if violation != nil {
-			plan.Violations = append(plan.Violations, *violation)
-			continue
-		}
-		if sight, found := in.Scaling[object.ID]; found {
-			action.Handover = sight.Decide(object.ID, scalers)
-		}
-		actions = append(actions, action)
-	}
-	for _, missing := range in.Missing {
-		planned = append(planned, inventory.Entry{ID: missing.ID, Version: missing.Version})
-	}
-	planned = append(planned, in.left()...)
-	hooks, wrong := in.hooks(desired)
-	planned = append(planned, hooks...)
+	actions, listed, refused := in.decideEach(desired)
 	if in.createsNamespace(desired) {
 		actions = append(actions, in.namespaceAction())
 	}
-	wrong = append(wrong, in.guarded()...)
-	unsafe, warnings := in.upgradeSafety(actions)
+	hooks, invalidHooks := in.hooks(desired)
+	unsafe, upgradeWarnings := in.upgradeSafety(actions)
 	actions, plan.Kept = in.keepDefinitions(actions)
-	lacking, lacked := in.requirements()
-	plan.Violations = violation.SortViolations(slices.Concat(plan.Violations, unsafe, lacking, wrong))
+	unmet, requirementWarnings := in.requirements()
+	plan.Violations = violation.SortViolations(slices.Concat(
+		in.Invalid, duplicates, in.missing(desired), unreadable, refused, unsafe, unmet, invalidHooks, in.guarded()))
+	plan.Warnings = slices.Sorted(slices.Values(append(upgradeWarnings, requirementWarnings...)))
 	if in.Keeping {
 		actions = plan.leaveOut(actions)
 	}
-	plan.Warnings = slices.Sorted(slices.Values(append(warnings, lacked...)))
 	plan.Stages = staged(actions)
-	wanted := inventory.New(in.Previous.Target, planned...)
-	plan.prune(in, wanted)
+	plan.prune(in, inventory.New(in.Previous.Target, slices.Concat(listed, in.left(), hooks)...))
 	return plan
+}
+
+// decideEach decides what to do with each desired object. The inventory lists all of them, also those that cannot be read, are
+// refused, or have a kind that is not served.
+func (in Input) decideEach(desired []Object) (actions []Action, listed []inventory.Entry, refused []violation.Violation) {
+	scalers := in.autoscalers(desired)
+	for _, object := range desired {
+		entry := inventory.Entry{ID: object.ID, Version: object.Resource.Version}
+		if _, unreadable := in.Unreadable[object.ID]; !unreadable {
+			action, violation := in.decide(object)
+			entry.Mark = action.Mark
+			if sight, found := in.Scaling[object.ID]; found {
+				action.Handover = sight.Decide(object.ID, scalers)
+			}
+			if violation != nil {
+				refused = append(refused, *violation)
+			} else {
+				actions = append(actions, action)
+			}
+		}
+		listed = append(listed, entry)
+	}
+	for _, missing := range in.Missing {
+		listed = append(listed, inventory.Entry{ID: missing.ID, Version: missing.Version})
+	}
+	return actions, listed, refused
 }
 
 // left are the skipped objects that the inventory lists already: their kind may be gone

@@ -41,10 +41,9 @@ func (r *Reconciler) runSteps(ctx context.Context, s *state) error {
 
 // endTurn distinguishes a turn that used up its budget from a failure. The first line that holds decides.
 //
-//	the reconcile ended by itself               as it ended
-//	something was confirmed, or it is not yet   no failure: the next turn goes on
-//	the third turn in a row without progress
-//	else                                        ClusterTooSlow
+//	the reconcile ended by itself           as it ended
+//	budget.MostIdle turns without progress  ClusterTooSlow
+//	else                                    no failure: the next turn goes on
 func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	key := s.Key()
 	if err == nil || s.Object.Spec.KubeConfig == nil && !pipeline.IsStale(err) && failure.Of(err).Reason != v1alpha1.ReasonFailed && !errors.Is(err, render.ErrPending) {
@@ -56,15 +55,16 @@ func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	}
 	progress := s.progressed()
 	r.Work.Turn(progress)
-	failed := r.progress.End(key, fmt.Sprint(s.Object.UID, s.Object.Generation), progress)
-	if failed {
+	if r.progress.End(key, fmt.Sprint(s.Object.UID, s.Object.Generation), progress) {
 		return &pipeline.StepError{Step: pipeline.FailedStep(err), Err: failure.Error{Reason: v1alpha1.ReasonClusterTooSlow, Err: fmt.Errorf(
 			"%s: the API server %s answers so slowly that nothing was confirmed in %d turns of %s (in the step %s): find out why it is slow; if it cannot be faster, make the bundle smaller, or have --remote-turn of the controller raised",
 			s.resolved.Access.Remote, s.resolved.Access.Client.Identity().Host, budget.MostIdle, r.turnBudget(), pipeline.FailedStep(err))}}
 	}
-	if s.delivered.Cut, s.delivered.WaitsFor = stage.CutIdle, s.resolved.Access.Remote+": the API server "+s.resolved.Access.Client.Identity().Host+" answers slowly: nothing was confirmed within a turn of "+r.turnBudget().String()+", and the next one goes on"; progress {
-		s.delivered.Cut, s.delivered.WaitsFor = stage.CutProgressing, s.turnText()
+	s.delivered.Cut = stage.CutIdle
+	if progress {
+		s.delivered.Cut = stage.CutProgressing
 	}
+	s.delivered.WaitsFor = s.turnText(progress, r.turnBudget())
 	if s.resolved.Due { // the comparison has to be repeated
 		s.note = stage.Note{
 			UID: s.Object.UID, Applying: stage.ApplyingNote{Wrote: s.note.Applying.Wrote, Room: s.note.Applying.Room},
@@ -85,10 +85,12 @@ func decidedOtherwise(err error) bool {
 }
 
 // turnText describes the progress of the turns.
-func (s *state) turnText() string {
+func (s *state) turnText(progress bool, turn time.Duration) string {
 	server := s.resolved.Access.Remote + ": the API server " + s.resolved.Access.Client.Identity().Host + " answers slowly: "
 	const next = ", and the next turn goes on"
 	switch {
+	case !progress:
+		return fmt.Sprintf("%snothing was confirmed within a turn of %s, and the next one goes on", server, turn)
 	case s.delivered.Removed != nil:
 		return fmt.Sprintf("%s%s left to remove%s", server, plural.Are(s.listed.Current().Len(), "object"), next)
 	case s.delivered.Applied == nil:

@@ -30,6 +30,8 @@ type ControlPlane struct {
 
 	etcd, apiServer, controllerManager, scheduler, kwok *Component
 
+	store Store
+
 	// The components hold the read end of the lifeline, and exit when the write end closes.
 	lifelineRead, lifeline *os.File
 
@@ -132,6 +134,7 @@ func (cp *ControlPlane) describe(l layout) error {
 		}
 	}
 	p := l.ports
+	cp.store = Store{client: &http.Client{Transport: &http.Transport{TLSClientConfig: etcdTLS}}, url: url(p.Etcd)}
 	cp.etcd = component("etcd", l.etcdArgs(), p.Etcd, probe(etcdTLS, p.Etcd, "/health"))
 	cp.apiServer = component("kube-apiserver", l.apiServerArgs(), p.APIServer, probe(adminTLS, p.APIServer, "/readyz"))
 	cp.controllerManager = component("kube-controller-manager", l.controllerManagerArgs(), p.ControllerManager,
@@ -143,10 +146,16 @@ func (cp *ControlPlane) describe(l layout) error {
 
 // startComponents starts etcd, then the API server, then the rest at once.
 func (cp *ControlPlane) startComponents(ctx context.Context) error {
-	for _, component := range []*Component{cp.etcd, cp.apiServer} {
-		if err := component.Start(ctx); err != nil {
-			return err
+	if err := cp.etcd.Start(ctx); err != nil {
+		return err
+	}
+	if cp.opts.Seed != nil {
+		if err := cp.opts.Seed(ctx, cp.store); err != nil {
+			return fmt.Errorf("writing to etcd before the API server starts: %w", err)
 		}
+	}
+	if err := cp.apiServer.Start(ctx); err != nil {
+		return err
 	}
 	return together(
 		func() error { return cp.controllerManager.Start(ctx) },
@@ -213,6 +222,9 @@ func (cp *ControlPlane) External() bool { return cp.etcd.external() }
 
 // Etcd returns the store of the API server.
 func (cp *ControlPlane) Etcd() *Component { return cp.etcd }
+
+// Store returns the content of etcd.
+func (cp *ControlPlane) Store() Store { return cp.store }
 
 // APIServer returns kube-apiserver.
 func (cp *ControlPlane) APIServer() *Component { return cp.apiServer }

@@ -2,7 +2,10 @@
 
 package controlplane
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
 // Options choose how a control plane starts. The zero value is a good choice for tests.
 type Options struct {
@@ -23,6 +26,9 @@ type Options struct {
 	// EtcdProxy is called with the host and port of etcd, where TLS is spoken, and returns the host and
 	// port on 127.0.0.1 to which the API server connects instead, to delay or break that connection.
 	EtcdProxy func(etcd string) (proxy string, err error)
+
+	// Seed writes what is in etcd before the API server starts.
+	Seed func(context.Context, Store) error
 
 	// APIServerArgs are added to the arguments of kube-apiserver, and win over the others.
 	APIServerArgs []string

@@ -34,6 +34,9 @@ import (
 
 // Deployments publishes artifacts for deployments, as the source controller would.
 type Deployments struct {
+	// URL of the artifact server.
+	URL string
+
 	admin client.Client
 	store *storage.Store
 }
@@ -84,7 +87,7 @@ func ServeArtifacts(ctx context.Context, admin *rest.Config, dir string) (*Deplo
 		return nil, "", fmt.Errorf("opening the artifact store: %w", err)
 	}
 	handler = server.NewHandler(store, server.Options{})
-	return &Deployments{admin: c, store: store}, served.URL, nil
+	return &Deployments{URL: served.URL, admin: c, store: store}, served.URL, nil
 }
 
 // Publish makes a tree the artifact of the BundleSource of the given name, as the

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// lastTries is how many failures in a row it takes before a removal that keeps everything ends
-	// without annotating it.
+	// lastTries is how many failures in a row it takes before a removal that keeps everything ends without annotating it.
 	lastTries = 6
 	// lastLooks is the same for objects that such a removal waits for: about a minute.
 	lastLooks = 14

@@ -3,6 +3,11 @@
 package deployment_test
 
 import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/base64"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +16,11 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // F56: the file with what was applied last is of another version of the controller, damaged or missing, and the newest revision is
@@ -95,5 +103,164 @@ func TestF56WithoutTheFile(t *testing.T) {
 				t.Errorf("the value is %q:\n%s", value, describe(d.deployment(t)))
 			}
 		})
+	}
+}
+
+// leave leaves a deployment to a driver.
+func (r *rig) leave(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { metav1.SetMetaDataLabel(&d.ObjectMeta, driven, "true") })
+	t.Cleanup(func() { r.undrive(t, key) })
+}
+
+// another rewrites the file with what was applied last as one of another version.
+func another(t *testing.T, d *driver) {
+	t.Helper()
+	stored := filepath.Join(d.cache, "applied", string(d.deployment(t).UID)+".snapshot")
+	content, err := os.ReadFile(stored)
+	if err == nil {
+		err = os.WriteFile(stored, bytes.Replace(content, []byte(format.Snapshot.Line()), []byte("satchel snapshot 99\n"), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// F56: the hooks of a removal are found in the artifact, if the file with what was applied last is of another version.
+func TestF56HooksOfARemoval(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	hook := hookMap("before-delete", hookTerms("pre-delete", 0, "before-hook-creation"), "ran")
+	first := r.publish(t, namespace, "app", "v1", charted(fstest.MapFS{"a.yaml": configMap("a", "one"), "h.yaml": hook, "k.yaml": hookJob("k", hookTerms("pre-delete", 5, ""), "suspend: true")}))
+	key := r.deploy(t, namespace, "app", rarely)
+	r.ready(t, key, first.Revision)
+	d := r.drive(t, key, nil)
+	another(t, d)
+	r.leave(t, key)
+	if err := r.admin.Delete(t.Context(), d.deployment(t)); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(t, t.Context(), "the hook runs", func(context.Context) (bool, string) {
+		d.reconcile(t)
+		found := d.deployment(t)
+		return found.Status.Hooks.Running != nil && found.Status.Hooks.Running.Name == "k", describe(found)
+	})
+	if value := r.value(t, t.Context(), namespace, "before-delete"); value != "ran" {
+		t.Errorf("the hook left %q", value)
+	}
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
+		d.Annotations = map[string]string{v1alpha1.DeleteHooksAnnotation: "Skip"}
+	})
+}
+
+// F56: the packed inventory is of another version. The objects are found again, nothing is written, and no approval is asked for.
+func TestF56InventoryOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", rarely)
+	r.ready(t, key, first.Revision)
+	r.edit(t, key, asking(v1alpha1.ApprovalManual))
+	r.ready(t, key, first.Revision)
+	d := r.drive(t, key, nil)
+	r.leave(t, key)
+	before := r.must(t, aConfigMap(namespace, "a")).GetResourceVersion()
+	var packed bytes.Buffer
+	writer := zlib.NewWriter(&packed)
+	if _, err := writer.Write([]byte("\x63of another version")); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found := d.deployment(t)
+	found.Status.Inventory.Entries, found.Status.Inventory.Compressed = nil, base64.StdEncoding.EncodeToString(packed.Bytes())
+	if err := r.admin.Status().Update(t.Context(), found); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		d.reconcile(t)
+		d.now = d.now.Add(time.Minute)
+	}
+	found = d.deployment(t)
+	if len(found.Status.Inventory.Entries) != 1 || found.Status.Inventory.Compressed != "" || !isReady(found) || conditions.IsTrue(found, v1alpha1.ApprovalPendingCondition) {
+		t.Errorf("the inventory is %+v:\n%s", found.Status.Inventory, describe(found))
+	}
+	if now := r.must(t, aConfigMap(namespace, "a")).GetResourceVersion(); now != before {
+		t.Errorf("the object was written")
+	}
+}
+
+// F56: the digests of the executed plan are of another version. It needs no other approval, unless something changed since.
+func TestF56DigestsOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, asks := range map[string]bool{"nothing changed": false, "another revision": true, "another mode of pruning": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			namespace := r.namespace(t)
+			first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "s.yaml": secret("s")})
+			key := r.deploy(t, namespace, "app", both(rarely, asking(v1alpha1.ApprovalManual)))
+			waits := r.until(t, key, "a plan", func(d *v1alpha1.BundleDeployment) bool {
+				return conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition)
+			})
+			r.decide(t, key, waits.Status.Plan.Digest)
+			r.ready(t, key, first.Revision)
+			d := r.drive(t, key, nil)
+			r.leave(t, key)
+			switch name {
+			case "another revision":
+				r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two"), "s.yaml": secret("s")})
+			case "another mode of pruning":
+				r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Prune.Timing = v1alpha1.PruneBeforeApply })
+			}
+			found := d.deployment(t)
+			record := found.Status.Executed
+			record.Key, record.Terms, record.Proof = "sha256:another", "sha256:another", ""
+			text, err := json.Marshal(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			record.Proof = "plan/99:" + d.Keys.Sign("satchel.dev/proof/v99", string(found.UID), "executed", string(text))
+			if err := r.admin.Status().Update(t.Context(), found); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				d.reconcile(t)
+				d.now = d.now.Add(time.Minute)
+			}
+			found = d.deployment(t)
+			if got := conditions.IsTrue(found, v1alpha1.ApprovalPendingCondition); got != asks || !asks && (!isReady(found) || !strings.HasPrefix(found.Status.Executed.Proof, format.Plan.Name())) {
+				t.Errorf("it asks for an approval: %v, want %v; proof %s:\n%s", got, asks, found.Status.Executed.Proof, describe(found))
+			}
+		})
+	}
+}
+
+// F56: a harmless revision goes on by itself in the mode OnEscalation, though the file with what was applied last is of another version.
+func TestF56EscalationsWithoutTheFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
+	key := r.deploy(t, namespace, "app", both(rarely, asking(v1alpha1.ApprovalOnEscalation)))
+	r.until(t, key, "begun", func(d *v1alpha1.BundleDeployment) bool {
+		if conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition) {
+			r.decide(t, key, d.Status.Plan.Digest)
+		}
+		return isReady(d) && d.Status.LastAppliedRevision == first.Revision
+	})
+	d := r.drive(t, key, nil)
+	r.leave(t, key)
+	another(t, d)
+	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
+	for range 4 {
+		d.reconcile(t)
+		d.now = d.now.Add(time.Minute)
+	}
+	if found := d.deployment(t); found.Status.LastAppliedRevision != second.Revision {
+		t.Errorf("it is not applied:\n%s", describe(found))
 	}
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 )
 
-// keepingClient is the client that corrects drift of the applied revision while a newer plan
-// fails. Where plans need an approval, it impersonates the ServiceAccount of the approved plan
-// until the newer plan is approved, also if the reconcile ends before that plan is known, as
-// during its conversion.
+// keepingClient is the client that corrects drift of the applied revision while a newer plan fails. Where plans need an approval, it
+// impersonates the ServiceAccount of the approved plan until the newer plan is approved, also if the reconcile ends before that plan is
+// known, as during its conversion.
 func (r *Reconciler) keepingClient(ctx context.Context, s *state, err error) (*tenant.Client, error) {
 	if !approval.AwaitsApproval(err) && isAfter(err, stage.StepApprove) {
 		return s.resolved.Access.Client, nil

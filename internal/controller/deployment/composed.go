@@ -89,8 +89,7 @@ func (r *Reconciler) operate(ctx context.Context, s *state) (pipeline.Outcome, e
 	return pipeline.Continue, nil
 }
 
-// remember stores the inventory, previous and planned together, before the first write:
-// after a crash every written object is listed.
+// remember stores the inventory, previous and planned together, before the first write: after a crash every written object is listed.
 func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if !s.resolved.Due {
 		if s.resolved.AppliedAsIs(&s.Subject) {
@@ -111,8 +110,7 @@ func (r *Reconciler) remember(ctx context.Context, s *state) (pipeline.Outcome, 
 	return pipeline.Continue, err
 }
 
-// afterHealth runs the hooks after the operation, once all objects are healthy. The revision is
-// healthy only after these.
+// afterHealth runs the hooks after the operation, once all objects are healthy. The revision is healthy only after these.
 func (r *Reconciler) afterHealth(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	if s.Keeping || s.settled.Health == nil || !s.settled.Health.Healthy() {
 		return pipeline.Continue, nil

@@ -10,10 +10,9 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// forget drops everything that this process remembers of a deployment that is gone, also if its
-// finalizer was removed by another client. What a stage or subsystem remembers between two
-// reconciles is its own, behind a type that can forget one deployment. TestForget fails for a memory
-// that is missing here.
+// forget drops everything that this process remembers of a deployment that is gone, also if its finalizer was removed by another client.
+// What a stage or subsystem remembers between two reconciles is its own, behind a type that can forget one deployment. TestForget fails
+// for a memory that is missing here.
 func (r *Reconciler) forget(key types.NamespacedName) error {
 	r.localTurns.Drop(key)
 	r.remoteTurns.Drop(key)

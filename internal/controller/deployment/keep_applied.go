@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/budget"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/handover"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/hooks"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/render"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
@@ -20,9 +22,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
-// keepApplied corrects drift of the last applied revision, and checks its health, while a
-// newer one cannot be applied, or while some of its objects cannot be planned. A problem
-// with one object does not affect the others.
+// keepApplied corrects drift of the last applied revision, and checks its health, while a newer one cannot be applied, or while some
+// of its objects cannot be planned. A problem with one object does not affect the others.
 func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if !s.leavesApplied(err) {
 		return
@@ -31,20 +32,14 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if s.spared {
 		return
 	}
-	last, found, readErr := snapshot.Read(r.Snapshots, string(s.Object.UID))
-	if readErr == nil && !found {
-		readErr = errors.New("what was applied last is not in the cache any more")
-	}
-	rebuilt := readErr != nil
-	if rebuilt {
-		if last, s.keepErr = r.convertAgain(ctx, s, readErr); s.keepErr != nil {
-			return
-		}
+	last, rebuilt, unproven, failed := r.lastApplied(ctx, s)
+	if s.keepErr = failed; failed != nil {
+		return
 	}
 	kept := &state{
 		Subject: s.Subject, listed: stage.ListingOf(s.listed.Current()),
 		resolved: stage.Resolved{Due: true, Unapproved: approval.AwaitsApproval(err)},
-		rendered: stage.Rendered{Desired: r.handover.StillHeld(s.Object, s.listed.Inventory(), last.Objects), Wanted: last.Certificates},
+		rendered: stage.Rendered{Desired: r.handover.StillHeld(s.Object, s.listed.Inventory(), last.Objects), Wanted: last.Certificates, Unproven: unproven},
 	}
 	kept.resolved.BesideAttempt, kept.resolved.Deleted = s.besideAttempt(err), s.delivering().Deleted()
 	kept.Keeping, kept.Snapshot = true, snapshot.NewReader(r.Snapshots, string(s.Object.UID))
@@ -63,23 +58,48 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 		s.keepErr = fmt.Errorf("its API server answers too slowly for a turn of %s", r.turnBudget())
 	}
 	if rebuilt && s.keepErr == nil {
-		s.keepErr = r.deliver.KeepSnapshot(kept.delivering(), last)
+		saved, failed := r.deliver.KeepSnapshot(kept.delivering(), last)
+		if s.keepErr = failed; saved && approval.AwaitsApproval(err) {
+			r.waker.Wake(s.Key(), 0) // what needs an approval may depend on it
+		}
 	}
 	s.Stored = kept.Stored
 }
 
+// lastApplied is what was applied last. rebuilt tells that it was converted again, and unproven that only a plan tells whether it is the same.
+func (r *Reconciler) lastApplied(ctx context.Context, s *state) (last snapshot.Snapshot, rebuilt, unproven bool, err error) {
+	last, found, err := snapshot.Read(r.Snapshots, string(s.Object.UID))
+	switch {
+	case err == nil && found:
+		return last, false, false, nil
+	case err == nil:
+		err = errors.New("what was applied last is not in the cache any more")
+	}
+	last, unproven, err = r.convertAgain(ctx, s.Subject, s.listed, s.resolved.Access, err)
+	return last, true, unproven, err
+}
+
 // convertAgain converts the applied revision from its artifact, because what was kept of it cannot be read.
-func (r *Reconciler) convertAgain(ctx context.Context, s *state, cause error) (last snapshot.Snapshot, err error) {
-	again := &state{Subject: s.Subject, listed: s.listed, resolved: stage.Resolved{Access: s.resolved.Access, Due: true}}
-	again.resolved.Inputs = stage.Inputs{Sought: true, Needed: spec.Inputs(s.Object)}
+func (r *Reconciler) convertAgain(ctx context.Context, of stage.Subject, listed stage.Listing, access stage.Access, cause error) (last snapshot.Snapshot, unproven bool, err error) {
+	again := &state{Subject: of, listed: listed, resolved: stage.Resolved{Access: access, Due: true}}
+	again.resolved.Inputs = stage.Inputs{Sought: true, Needed: spec.Inputs(of.Object)}
 	defer again.close()
 	if err = r.resolve.ReadInputs(ctx, again.resolving()); err == nil {
-		last, err = r.render.Again(ctx, again.rendering())
+		last, unproven, err = r.render.Again(ctx, again.rendering())
 	}
 	if err != nil {
-		return last, fmt.Errorf("%w; converting it again from its artifact: %w", cause, err)
+		return last, false, fmt.Errorf("%w; converting it again from its artifact: %w", cause, err)
 	}
-	return last, nil
+	return last, unproven, nil
+}
+
+// hooksAgain are the hooks of the applied revision, from its artifact.
+func (r *Reconciler) hooksAgain(ctx context.Context, in *hooks.Input, cause error) ([]plan.Hook, error) {
+	last, unproven, err := r.convertAgain(ctx, *in.Subject, *in.Listed, in.Resolved.Access, cause)
+	if err == nil && unproven {
+		err = fmt.Errorf("%w; that the artifact becomes the same again cannot be told", cause)
+	}
+	return last.Hooks, err
 }
 
 // leavesApplied tells whether drift of the last applied revision is corrected after a reconcile that ended with an error or none: its

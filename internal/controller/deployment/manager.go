@@ -67,13 +67,11 @@ const FieldManager = "bundle-deployment-controller"
 
 // Deps is what the controller works with.
 type Deps struct {
-	// Client reads BundleDeployments and BundleSources from a cache, and writes
-	// them; it never touches an object of a bundle.
+	// Client reads BundleDeployments and BundleSources from a cache, and writes them; it never touches an object of a bundle.
 	Client client.Client
 	// Shard selects the deployments that this process reconciles.
 	Shard shard.Shard
-	// APIReader bypasses the cache: for namespaces by name, all deployments once at the
-	// start, and a deployment after a failed write.
+	// APIReader bypasses the cache: for namespaces by name, all deployments once at the start, and a deployment after a failed write.
 	APIReader client.Reader
 	// Events records what changed.
 	Events events.EventRecorder
@@ -96,8 +94,7 @@ type Deps struct {
 	// Concurrent is how many deployments to this cluster are reconciled at once, and PerNamespace how many of one
 	// namespace; any number if 0.
 	Concurrent, PerNamespace int
-	// Remotely is how many deployments to other clusters are reconciled at once, at most half of them of one namespace; any
-	// number if 0.
+	// Remotely is how many deployments to other clusters are reconciled at once, at most half of them of one namespace; any number if 0.
 	Remotely int
 	// RemoteTurn is how long one turn of a deployment to another cluster may take; 2 min if 0.
 	RemoteTurn time.Duration
@@ -116,8 +113,7 @@ type Deps struct {
 	Snapshots *lastapplied.Snapshots
 	// Manifests bound what a bundle may contain; zero fields have their defaults.
 	Manifests convert.Limits
-	// Watches configures how tenants' objects are watched; not at all when the Limit is 0.
-	// The controller sets Wake and Exists.
+	// Watches configures how tenants' objects are watched; not at all when the Limit is 0. The controller sets Wake and Exists.
 	Watches drift.Options
 	// InventoryLimit bounds the size of the inventory in the status of a deployment; by default, what etcd leaves for it.
 	InventoryLimit inventory.Limit
@@ -194,8 +190,7 @@ func NewReconciler(deps Deps) *Reconciler {
 	return r
 }
 
-// SetupWithManager registers the controller, running the given number of
-// reconciles at once.
+// SetupWithManager registers the controller, running the given number of reconciles at once.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrent int) error {
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicates.ReconcileRequestedPredicate{}, trigger.StatusLost(), trigger.AbandonDemanded())
 	if err := approval.Index(mgr); err != nil {
@@ -321,8 +316,7 @@ func (r *Reconciler) took(d *v1alpha1.BundleDeployment, began time.Time) {
 	r.demands.Took(client.ObjectKeyFromObject(d), now.Sub(began), usual, now)
 }
 
-// LongestReconcile bounds one reconcile, which never waits for health. The next one
-// continues unfinished work.
+// LongestReconcile bounds one reconcile, which never waits for health. The next one continues unfinished work.
 const LongestReconcile = 10 * time.Minute
 
 // finish writes the status and returns when to reconcile again.

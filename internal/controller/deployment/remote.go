@@ -22,10 +22,9 @@ func unusable(reason string) bool {
 	return false
 }
 
-// turn takes a turn for a deployment, so that many deployments or reconcile requests of one
-// namespace do not block other namespaces. Deployments to this cluster and to others have turns of
-// their own: clusters that do not answer never block one to this cluster. Without a turn the reconcile
-// has to end; the deployment is queued again when its turn has come.
+// turn takes a turn for a deployment, so that many deployments or reconcile requests of one namespace do not block other namespaces.
+// Deployments to this cluster and to others have turns of their own: clusters that do not answer never block one to this cluster. Without
+// a turn the reconcile has to end; the deployment is queued again when its turn has come.
 func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
 	key := client.ObjectKeyFromObject(d)
 	turns, others := r.localTurns, r.remoteTurns

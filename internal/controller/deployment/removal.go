@@ -24,8 +24,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
-// remove deletes what the deployment installed, in order, and removes the finalizer
-// when nothing is left.
+// remove deletes what the deployment installed, in order, and removes the finalizer when nothing is left.
 func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(s.Object, v1alpha1.Finalizer) {
 		return ctrl.Result{}, nil
@@ -52,8 +51,7 @@ func (r *Reconciler) remove(ctx context.Context, s *state) (ctrl.Result, error) 
 	return r.finishRemoval(ctx, s, wait, err)
 }
 
-// beginRemoval resets the note and backoff of the installation: a removal counts its own
-// checks and failures.
+// beginRemoval resets the note and backoff of the installation: a removal counts its own checks and failures.
 func (r *Reconciler) beginRemoval(s *state) {
 	if s.note.Removing {
 		return

@@ -18,8 +18,7 @@ import (
 const (
 	// cachePause is usually enough for the cache to see a write.
 	cachePause = 50 * time.Millisecond
-	// longestLag is how long the cache may be older than the last write before the API server is
-	// asked.
+	// longestLag is how long the cache may be older than the last write before the API server is asked.
 	longestLag = 2 * time.Second
 )
 
@@ -33,8 +32,7 @@ func (r *Reconciler) rewound() {
 	r.Tenants.Kinds().Forget()
 }
 
-// cached reads deployments and sources from the cache, unless that may still hold objects from
-// before a restore.
+// cached reads deployments and sources from the cache, unless that may still hold objects from before a restore.
 func (r *Reconciler) cached() client.Reader {
 	if r.Timeline.Unsettled() {
 		return r.APIReader

@@ -35,7 +35,7 @@ func (r *Reconciler) connect() {
 		Judge: func(namespace string) decide.Judge { return r.renderer.JudgeUpgrade(namespace) },
 	}
 	r.hooks = hooks.Runner{
-		Live: r.APIReader, Writer: r.writer, Events: events, Approvals: approvals, Snapshots: r.Snapshots,
+		Live: r.APIReader, Writer: r.writer, Events: events, Approvals: approvals, Snapshots: r.Snapshots, Again: r.hooksAgain,
 		Clean: func(ctx context.Context, of *stage.Subject, access stage.Access, message string) string {
 			return r.cleaner(ctx, of, access).Text(message)
 		},

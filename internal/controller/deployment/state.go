@@ -45,8 +45,7 @@ func (s *state) drop() {
 	s.decided.Drop()
 }
 
-// old tells that the object from the cache is older than the last write of this
-// controller: its inventory would be outdated.
+// old tells that the object from the cache is older than the last write of this controller: its inventory would be outdated.
 func (s *state) old() bool {
 	return pipeline.OlderVersion(s.Object.ResourceVersion, s.note.Version)
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Sweep drops snapshots, which hold the values of Secrets, and cache pins of
-// deployments that were deleted while no controller ran or lost their finalizer to
-// another client, or that moved to another shard. The leader runs it once.
+// Sweep drops snapshots, which hold the values of Secrets, and cache pins of deployments that were deleted while no controller ran or lost
+// their finalizer to another client, or that moved to another shard. The leader runs it once.
 func (r *Reconciler) Sweep(ctx context.Context) error {
 	var deployments v1alpha1.BundleDeploymentList
 	if err := r.APIReader.List(ctx, &deployments, r.Shard.Listed()); err != nil {

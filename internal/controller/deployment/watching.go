@@ -9,8 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 )
 
-// accountExists tells whether a ServiceAccount exists; one on another cluster is
-// assumed to, since that cluster checks it.
+// accountExists tells whether a ServiceAccount exists; one on another cluster is assumed to, since that cluster checks it.
 func (r *Reconciler) accountExists(ctx context.Context, id tenant.Identity) (bool, error) {
 	if id.Remote() {
 		return true, nil

@@ -20,7 +20,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/inputs"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/pinned"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/rendered"
-	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -238,13 +237,8 @@ func (r *Reconciler) load(ctx context.Context, s *state, name string) (*rendered
 	if err == nil && revision.Name(digest) != name {
 		err = errors.New("its digest is that of another revision")
 	}
-	var another *format.AnotherVersionError
-	switch {
-	case errors.As(err, &another):
-		return nil, stalledBy(v1alpha1.ReasonWrittenByAnotherVersion, "controllerrevision %s/%s cannot be used: %w. Run the version of Satchel that wrote it; the BundleDeployments stay as they are",
-			kept.Namespace, kept.Name, err)
-	case err != nil:
-		return nil, stalledBy(v1alpha1.ReasonRevisionCollision, "controllerrevision %s/%s was changed: %w", kept.Namespace, kept.Name, err)
+	if err != nil {
+		return nil, stalledBy(revision.ReasonOf(err), "controllerrevision %s/%s cannot be used: %w", kept.Namespace, kept.Name, err)
 	}
 	s.memory.data[name] = keptRevision{digest, data}
 	return s.prepared(data, digest)

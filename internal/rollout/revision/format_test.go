@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/tests/formats"
 )
@@ -28,7 +29,7 @@ func TestF56Revision(t *testing.T) {
 	}
 	newer := strings.Replace(string(stored), format.Revision.Name(), "revision/99", 1)
 	var another *format.AnotherVersionError
-	if _, err := Decode([]byte(newer), digest); !errors.As(err, &another) {
+	if _, err := Decode([]byte(newer), digest); !errors.As(err, &another) || ReasonOf(err) != v1alpha1.ReasonWrittenByAnotherVersion {
 		t.Errorf("of another version: %v", err)
 	}
 	newer = `{"format":"revision/99","template":"of another type"}`

@@ -86,8 +86,11 @@ func Decode(data []byte, digest string) (Data, error) {
 	if err := json.Unmarshal(data, &of); err != nil {
 		return Data{}, fmt.Errorf("decoding the stored revision: %w", err)
 	}
-	if err := format.Revision.CheckName(of.Format); err != nil {
-		return Data{}, fmt.Errorf("reading the stored revision: %w", err)
+	switch err := format.Revision.CheckName(of.Format); {
+	case ReasonOf(err) == v1alpha1.ReasonWrittenByAnotherVersion:
+		return Data{}, fmt.Errorf("%w: run that version; the BundleDeployments stay as they are", err)
+	case err != nil:
+		return Data{}, fmt.Errorf("it was changed: %w", err)
 	}
 	var r Data
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -98,7 +101,16 @@ func Decode(data []byte, digest string) (Data, error) {
 		return Data{}, err
 	}
 	if stored != digest {
-		return Data{}, fmt.Errorf("the stored revision has the digest %s, not %s", stored, digest)
+		return Data{}, fmt.Errorf("it was changed: the stored revision has the digest %s, not %s", stored, digest)
 	}
 	return r, nil
+}
+
+// ReasonOf is the reason for an error of Decode.
+func ReasonOf(err error) string {
+	var another *format.AnotherVersionError
+	if errors.As(err, &another) {
+		return v1alpha1.ReasonWrittenByAnotherVersion
+	}
+	return v1alpha1.ReasonRevisionCollision
 }

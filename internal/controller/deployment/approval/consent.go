@@ -45,6 +45,8 @@ type Question struct {
 	Object    *v1alpha1.BundleDeployment
 	Substance Substance // of the revision
 	Listed    inventory.Inventory
+	// Artifact is the digest of the archive that the plan was made from.
+	Artifact string
 	// Grounds digests what the plan is made of; empty if unknown.
 	Grounds func() string
 	// Reach is where the kubeconfig leads, as of Reach; "" on this cluster.
@@ -92,6 +94,7 @@ func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input
 	}
 	c.key = digest.Key(c.Material, c.terms)
 	c.record = a.Proven(q.Object)
+	a.carry(q, c, made)
 	c.follow()
 	c.Digest = digest.Plan(string(q.Object.UID), c.key, c.base, made.Pruned())
 	if c.settled() {

@@ -79,7 +79,7 @@ func Elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 // result says so.
 func (a Approvals) contentEscalations(c *Consent, p Proposal) ([]string, error) {
 	last, found, err := snapshot.Read(a.Snapshots, string(p.Object.UID))
-	if err != nil {
+	if err != nil && !snapshot.Unusable(err) {
 		return nil, err
 	}
 	if !found && (p.Object.Status.LastAppliedRevision != "" || c.record != nil && p.Listed.Len() > 0) {

@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -40,6 +41,9 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 		observed.Withheld = leftout.Hold(in.Rendered.Bundle, in.Snapshot.Files(), observed.Previous)
 	}
 	made := plan.Make(observed)
+	if in.Rendered.Unproven && !approval.LeavesContents(&made, in.Listed.Inventory()) {
+		return pipeline.Stop, stage.AnotherContent(in.Object.Status.LastAppliedRevision)
+	}
 	if in.Resolved.BesideAttempt {
 		made.LeaveOut(func(object plan.Object) bool { return in.writtenByAttempt(object) })
 	}

@@ -58,10 +58,10 @@ func hashesOf(objects []plan.Object) map[inventory.ID]string {
 }
 
 // KeepSnapshot stores a snapshot that was made again, with the objects as the plan of the applied revision has them, unless it left
-// some out.
-func (st *Stage) KeepSnapshot(in *Input, again snapshot.Snapshot) error {
+// some out. It tells whether it did.
+func (st *Stage) KeepSnapshot(in *Input, again snapshot.Snapshot) (kept bool, err error) {
 	if in.Decided.Plan == nil || len(in.Decided.LeftOut) > 0 {
-		return nil
+		return false, nil
 	}
 	objects, err := in.Rendered.Bare(in.Subject, in.Decided.Plan.Objects())
 	if err == nil {
@@ -69,9 +69,9 @@ func (st *Stage) KeepSnapshot(in *Input, again snapshot.Snapshot) error {
 		err = snapshot.Save(st.Snapshots, string(in.Object.UID), again)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping the applied objects: %w", err)
+		return false, fmt.Errorf("keeping the applied objects: %w", err)
 	}
-	return nil
+	return true, nil
 }
 
 // saveSnapshot stores the objects of the plan as they were applied, if they are not

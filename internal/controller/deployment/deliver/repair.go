@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
+	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
@@ -29,7 +30,7 @@ func (st *Stage) Repair(ctx context.Context, in *Input) (whole bool, err error) 
 		return false, nil
 	}
 	desired, complete, err := st.Recent.ReadSome(st.Snapshots, string(in.Object.UID), in.Resolved.Revision(), in.Resolved.Found.Drifted)
-	if err != nil {
+	if err != nil && !snapshot.Unusable(err) {
 		return false, err
 	}
 	if !complete || in.Object.Status.LastAppliedRevision != in.Resolved.Revision() {

@@ -24,6 +24,8 @@ type Runner struct {
 	Events    stage.Events
 	Approvals approval.Approvals
 	Snapshots *lastapplied.Snapshots
+	// Again converts the applied revision again for its hooks, because what was kept of it cannot be used.
+	Again func(ctx context.Context, in *Input, cause error) ([]plan.Hook, error)
 	// Clean removes secret values from a message.
 	Clean func(ctx context.Context, of *stage.Subject, access stage.Access, message string) string
 }

@@ -4,6 +4,7 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -242,18 +243,21 @@ func (r *Runner) afterwards(ctx context.Context, in *Input) (waits string, err e
 	return r.run(ctx, in, hooks, true)
 }
 
-// appliedHooks are the hooks of the applied revision: those of the plan, or else those of
-// the snapshot.
+// appliedHooks are the hooks of the applied revision: those of the plan, or else those of the snapshot, or of the artifact if that
+// cannot be used.
 func (r *Runner) appliedHooks(ctx context.Context, in *Input) ([]plan.HookObject, error) {
 	if in.Plan != nil {
 		return in.Plan.Hooks, nil
 	}
 	last, found, err := snapshot.Read(r.Snapshots, string(in.Object.UID))
-	switch {
-	case err != nil:
+	if err == nil && !found {
+		err = errors.New("what was applied last is not in the controller's cache any more, so its hooks are not known")
+	}
+	if err != nil {
+		last.Hooks, err = r.Again(ctx, in, err)
+	}
+	if err != nil {
 		return nil, err
-	case !found:
-		return nil, fmt.Errorf("what was applied last is not in the controller's cache any more, so its hooks are not known")
 	}
 	return applyhooks.Complete(ctx, in.Resolved.Access.Client, in.Owner, effective.InstallNamespace(in.Object), last.Hooks)
 }

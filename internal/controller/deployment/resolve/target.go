@@ -4,6 +4,7 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/format"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
@@ -77,8 +79,8 @@ func (st *Stage) Accept(_ context.Context, in *Input) (pipeline.Outcome, error) 
 	return pipeline.Continue, nil
 }
 
-// ReadInventory reads the status. If that was lost, as in a restore from a backup, or
-// cannot be read during a deletion, the snapshot is used instead, so that nothing is
+// ReadInventory reads the status. If that was lost, as in a restore from a backup, was written by another
+// version of Satchel, or cannot be read during a deletion, the snapshot is used instead, so that nothing is
 // orphaned; see recover for further objects.
 func (st *Stage) ReadInventory(in *Input) (inventory.Current, error) {
 	if in.Object.Status.Inventory != nil {
@@ -86,13 +88,17 @@ func (st *Stage) ReadInventory(in *Input) (inventory.Current, error) {
 		if err == nil {
 			return listed, nil
 		}
-		if in.Object.DeletionTimestamp.IsZero() {
+		var another *format.AnotherVersionError
+		if in.Object.DeletionTimestamp.IsZero() && !errors.As(err, &another) {
 			return inventory.Current{}, fmt.Errorf("reading status.inventory: %w", err)
 		}
 		in.Listed.Unreadable = true
 	}
 	last, found, err := snapshot.Read(st.Snapshots, string(in.Object.UID))
-	if err != nil || !found && len(last.Begun) == 0 {
+	if snapshot.Unusable(err) || err == nil && !found && len(last.Begun) == 0 {
+		return inventory.CurrentOf(in.unlisted()), nil
+	}
+	if err != nil {
 		return inventory.CurrentOf(in.unlisted()), err
 	}
 	in.Note.Known = false // compare with the cluster in any case
@@ -153,8 +159,11 @@ func (st *Stage) BeginInventory(ctx context.Context, in *Input) error {
 	if in.Object.Status.Inventory != nil {
 		return nil
 	}
-	if _, applied, err := snapshot.Read(st.Snapshots, string(in.Object.UID)); err != nil || applied {
-		return err // the status was lost, and the finalizer too
+	switch _, applied, err := snapshot.Read(st.Snapshots, string(in.Object.UID)); {
+	case applied, snapshot.Unusable(err):
+		return nil // the status was lost, and the finalizer too
+	case err != nil:
+		return err
 	}
 	in.Object.Status.Inventory = &v1alpha1.Inventory{}
 	if in.Object.Spec.KubeConfig != nil {

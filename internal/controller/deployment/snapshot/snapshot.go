@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/spec/leftout"
 )
 
@@ -72,6 +73,13 @@ func Read(snapshots *lastapplied.Snapshots, uid string) (last Snapshot, applied 
 	}
 	last.Target, last.Begun = cmp.Or(last.Target, begun.Target), begun.Begun
 	return last, last.Revision != "", nil
+}
+
+// Unusable tells whether an error of Read means that what is stored was written by another version of Satchel, or is damaged: it is as
+// if nothing was stored.
+func Unusable(err error) bool {
+	reason := fetch.ReasonOf(err)
+	return reason == fetch.WrittenByAnotherVersion || reason == fetch.InvalidContent
 }
 
 // Inventory lists the objects, and the Secrets of their certificates, as planned: the next

@@ -3,6 +3,7 @@
 package stage
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +40,8 @@ type Rendered struct {
 	// of certify; nil while none is wanted or certify did not run.
 	Wanted []convert.Certificate
 	Issued *certificates.Issuance
+	// Unproven: nothing but the plan tells whether Desired is what was applied, which has to be so.
+	Unproven bool
 	// Requires are the requirements of the bundle, and Contains its package.
 	Requires []convert.Requirement
 	Contains convert.Package
@@ -61,6 +64,11 @@ func (r *Rendered) Files(objects []*unstructured.Unstructured, held *pruning.Hel
 		files.Held = held.LeftOut
 	}
 	return files
+}
+
+// AnotherContent says that a revision that was converted again is not as it was applied.
+func AnotherContent(revision string) error {
+	return fmt.Errorf("with the spec and inputs as they are now, revision %s becomes something else than what was applied", revision)
 }
 
 // Close removes the unpacked artifact.

@@ -142,8 +142,8 @@ func (r *renaming) uids() map[string]string {
 // settled waits until the BundleDeployment of one name is ready, and the only one.
 func (r *renaming) settled(what, name string) {
 	r.t.Helper()
-	r.await(what, func(ctx context.Context) (bool, string) {
-		all := r.deployments(ctx)
+	r.await(what, func(context.Context) (bool, string) {
+		all := r.deployments(r.t.Context())
 		one, found := all[name]
 		return found && len(all) == 1 && one == "True Succeeded", fmt.Sprint(all)
 	})

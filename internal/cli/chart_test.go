@@ -168,8 +168,8 @@ func TestRenderChart(t *testing.T) {
 	}
 }
 
-// TestF28SchemaValidation: a schema that does not allow the values, or refers to a URL, can be left out of a chart in a folder as well.
-func TestF28SchemaValidation(t *testing.T) {
+// TestFluxF28SchemaValidation: a schema that does not allow the values, or refers to a URL, can be left out of a chart in a folder as well.
+func TestFluxF28SchemaValidation(t *testing.T) {
 	for name, schema := range map[string]string{
 		"values":        `{"properties": {"image": {"properties": {"tag": {"type": "integer"}}}}}`,
 		"remote schema": `{"properties": {"image": {"$ref": "https://example.org/image.json"}}}`,

@@ -258,8 +258,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// TestF28WarningAboutLeftOutEntries: where an entry that is left out might have been chosen, a warning says so.
-func TestF28WarningAboutLeftOutEntries(t *testing.T) {
+// TestFluxF28WarningAboutLeftOutEntries: where an entry that is left out might have been chosen, a warning says so.
+func TestFluxF28WarningAboutLeftOutEntries(t *testing.T) {
 	const good = "  - name: app\n    version: 1.0.0\n    urls:\n    - a.tgz\n"
 	for name, tc := range map[string]struct {
 		reason  string

@@ -111,6 +111,7 @@ func TestPruneBeforeApply(t *testing.T) {
 	d := r.until(t, key, "it waits for what goes first", func(d *v1alpha1.BundleDeployment) bool {
 		return strings.Contains(conditions.GetMessage(d, v1alpha1.AppliedCondition), "/first is being deleted")
 	})
+	r.handled(t, key) // it is waited for at each attempt
 	if r.value(t, t.Context(), namespace, "n00") != "" || r.value(t, t.Context(), namespace, "c01") != "one" || d.Status.LastAppliedRevision != first.Revision {
 		t.Errorf("the revision was applied before, or more was deleted:\n%s", describe(d))
 	}

@@ -164,7 +164,10 @@ func TestF57DeletionIsWaitedFor(t *testing.T) {
 			r.patch(t, aConfigMap(namespace, "kept"), `{"data":{"value":"edited"}}`)
 			r.repaired(t, namespace, "kept", "one")
 			if late {
-				r.unready(t, key, v1alpha1.ReasonStillRefused)
+				d := r.unready(t, key, v1alpha1.ReasonStillRefused)
+				if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "not gone within spec.timeout (20s)") {
+					t.Error(message)
+				}
 				r.holds(t, namespace, "kept", "one")
 				finalized(t.Context())
 				r.handled(t, key) // the Service may have been applied again, with its finalizer

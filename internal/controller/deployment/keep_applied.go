@@ -28,8 +28,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if !s.leavesApplied(err) {
 		return
 	}
-	s.spared = errors.Is(err, render.ErrPending) && s.asCompared()
-	if s.spared {
+	if s.spared = errors.Is(err, render.ErrPending) && s.asCompared(); s.spared {
 		return
 	}
 	last, rebuilt, unproven, failed := r.lastApplied(ctx, s)
@@ -69,10 +68,9 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 // lastApplied is what was applied last. rebuilt tells that it was converted again, and unproven that only a plan tells whether it is the same.
 func (r *Reconciler) lastApplied(ctx context.Context, s *state) (last snapshot.Snapshot, rebuilt, unproven bool, err error) {
 	last, found, err := snapshot.Read(r.Snapshots, string(s.Object.UID))
-	switch {
-	case err == nil && found:
+	if err == nil && found {
 		return last, false, false, nil
-	case err == nil:
+	} else if err == nil {
 		err = errors.New("what was applied last is not in the cache any more")
 	}
 	last, unproven, err = r.convertAgain(ctx, s.Subject, s.listed, s.resolved.Access, err)

@@ -25,10 +25,5 @@ func (r *Reconciler) unlock(s *state) {
 		return
 	}
 	s.Object.Status.HashKey = s.WrappedKey
-	if record := r.Approvals().Proven(s.Object); record != nil {
-		r.Approvals().Prove(s.Object, record)
-	}
-	if kept := s.Object.Status.LastHealthyArtifact; kept != nil && r.Approvals().WasHealthy(s.Object, kept) {
-		kept.Proof = r.Approvals().ProveHealthy(s.Object, kept.Material)
-	}
+	r.Approvals().RenewProofs(s.Object)
 }

@@ -98,6 +98,16 @@ func (a Approvals) Proven(d *v1alpha1.BundleDeployment) *v1alpha1.ExecutedPlan {
 	return record
 }
 
+// RenewProofs signs what is proven in the status with the newest key of the installation.
+func (a Approvals) RenewProofs(d *v1alpha1.BundleDeployment) {
+	if record := a.Proven(d); record != nil {
+		a.Prove(d, record)
+	}
+	if kept := d.Status.LastHealthyArtifact; kept != nil && a.WasHealthy(d, kept) {
+		kept.Proof = a.ProveHealthy(d, kept.Material)
+	}
+}
+
 // ProveHealthy signs that a revision was healthy, for remediation.
 func (a Approvals) ProveHealthy(d *v1alpha1.BundleDeployment, material string) string {
 	return a.sign(d, healthy, []byte(material))

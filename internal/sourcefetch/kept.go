@@ -26,11 +26,11 @@ func (a *Adapters) KeptVerifier(ctx context.Context, source v1alpha1.Source) (Ke
 		if err != nil {
 			return nil, err
 		}
-		return func(_ context.Context, digest, signature string) (string, error) { return v.Judge(digest, signature) }, nil
+		return func(_ context.Context, digest, signature string) (string, error) { return v.VerifyKept(digest, signature) }, nil
 	case source.HTTP != nil:
 		v, err := credentials.ArchiveVerifier(ctx, a.secrets, source.HTTP.Verify)
 		return func(ctx context.Context, digest, signature string) (string, error) {
-			return http.Judge(ctx, v, digest, signature)
+			return http.VerifyKept(ctx, v, digest, signature)
 		}, err
 	}
 	return nil, fetch.Errorf(fetch.Refused, "a source of this kind has no signature")

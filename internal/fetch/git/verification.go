@@ -141,9 +141,9 @@ func (v *Verification) judge(s signature, commit plumbing.Hash) (string, error) 
 	return strings.Join(by, "; "), nil
 }
 
-// Judge tells who signed the commit with a digest, by what was kept when it was fetched (fetch.Resolved.Signature),
+// VerifyKept tells who signed the commit with a digest, by what was kept when it was fetched (fetch.Resolved.Signature),
 // without asking the server.
-func (v *Verification) Judge(digest, kept string) (by string, err error) {
+func (v *Verification) VerifyKept(digest, kept string) (by string, err error) {
 	var s signature
 	if err := json.Unmarshal([]byte(kept), &s); err != nil {
 		return "", fetch.Errorf(fetch.Unverified, "the signature that was kept cannot be read")

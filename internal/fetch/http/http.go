@@ -234,9 +234,9 @@ type signature struct {
 	File    []byte `json:"file"`
 }
 
-// Judge tells who signed the archive with a digest, by the signature that was kept when it was fetched
+// VerifyKept tells who signed the archive with a digest, by the signature that was kept when it was fetched
 // (fetch.Resolved.Signature), without asking the server.
-func Judge(ctx context.Context, v Verifier, digest, kept string) (by string, err error) {
+func VerifyKept(ctx context.Context, v Verifier, digest, kept string) (by string, err error) {
 	var s signature
 	if err := json.Unmarshal([]byte(kept), &s); err != nil {
 		return "", fetch.Errorf(fetch.Unverified, "the signature that was kept cannot be read")

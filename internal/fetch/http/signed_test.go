@@ -68,12 +68,12 @@ func TestM36NothingIsUnpackedUnverified(t *testing.T) {
 					t.Errorf("accepted: %v %v, unpacked: %v", r, err, unpacked)
 				}
 				if accepted && err == nil {
-					if by, err := Judge(t.Context(), verifierFunc(func(digest fetch.Digest, s []byte) (string, error) {
+					if by, err := VerifyKept(t.Context(), verifierFunc(func(digest fetch.Digest, s []byte) (string, error) {
 						return string(s) + digest.String(), nil
 					}), r.Digest, r.Signature); err != nil || by != "signature"+r.Digest {
 						t.Errorf("judged again: %q, %v", by, err)
 					}
-					if _, err := Judge(t.Context(), nil, fetch.SHA256(nil).String(), r.Signature); fetch.ReasonOf(err) != fetch.Unverified {
+					if _, err := VerifyKept(t.Context(), nil, fetch.SHA256(nil).String(), r.Signature); fetch.ReasonOf(err) != fetch.Unverified {
 						t.Errorf("judged for another archive: %v", err)
 					}
 				}

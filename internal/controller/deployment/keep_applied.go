@@ -115,16 +115,15 @@ func (s *state) leavesApplied(err error) bool {
 // besideAttempt tells that an attempt at other content may have written: it waits, failed while it wrote, or is converted again. What it has
 // written stays.
 func (s *state) besideAttempt(err error) bool {
-	switch failed := declared(err).name; {
+	switch {
 	case errors.Is(err, render.ErrPending):
 		return s.listed.Inventory().Unfinished()
 	case s.resolved.AppliedAsIs(&s.Subject):
 		return false
 	case err == nil:
 		return s.delivered.Waits()
-	default:
-		return failed == stage.StepApply || failed == stage.StepPruneFirst
 	}
+	return declared(err).name == stage.StepApply || declared(err).name == stage.StepPruneFirst
 }
 
 // asCompared tells that the last comparison found nothing to do, that it is not yet due again, and that the watches, which cover all

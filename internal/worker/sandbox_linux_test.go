@@ -118,7 +118,7 @@ func TestConfined(t *testing.T) {
 				t.Errorf("%s does not say %s", task, want)
 			}
 		}
-		if nice := strings.Fields(read(t, strings.TrimSuffix(task, "us")))[18]; nice != "10" {
+		if nice := strings.Fields(read(t, strings.TrimSuffix(task, "us")))[18]; nice != "5" {
 			t.Errorf("%s: the nice value is %s", task, nice)
 		}
 	}

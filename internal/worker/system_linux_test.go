@@ -49,7 +49,7 @@ var attempts = map[string]func() error{
 	"kill the parent": func() error { return syscall.Kill(os.Getppid(), 0) },
 	"signal init":     func() error { return refusedOnly(syscall.Kill(1, 0)) },
 	"raise limits":    func() error { return unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: 1 << 30, Max: 1 << 30}) },
-	"lower nice":      func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 5) },
+	"lower nice":      func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 0) },
 	"dumpable":        func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) },
 	"new namespace":   func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
 	"mount":           func() error { return refusedOnly(unix.Mount("none", "/tmp", "tmpfs", 0, "")) },

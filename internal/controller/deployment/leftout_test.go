@@ -100,11 +100,11 @@ func TestF54ApprovalOfPrune(t *testing.T) {
 	key := r.deploy(t, namespace, "app", rarely)
 	r.ready(t, key, published.Revision)
 	published = r.publish(t, namespace, "app", "v2", without(files, "b.yaml"))
-	_, plan := r.awaits(t, key, published.Revision, v1alpha1.ReasonPruneHeld)
+	held, plan := r.awaits(t, key, published.Revision, v1alpha1.ReasonPruneHeld)
 	r.decide(t, key, plan)
 	r.gone(t, aConfigMap(namespace, "b"))
 	d := r.until(t, key, "nothing held", func(d *v1alpha1.BundleDeployment) bool { return !isHeld(d) })
 	if !slices.ContainsFunc(d.Status.Warnings, func(w string) bool { return strings.Contains(w, "b.yaml") }) {
-		t.Errorf("the warnings are %q", d.Status.Warnings)
+		t.Errorf("the warnings are %q, and were %q:\n%s", d.Status.Warnings, held.Status.Warnings, describe(d))
 	}
 }

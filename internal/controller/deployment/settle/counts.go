@@ -67,7 +67,7 @@ func setWarnings(in *Input) {
 	news := slices.Concat(in.Rendered.Warnings, in.Decided.Warnings, in.Delivered.Warnings)
 	same := in.Resolved.SameAsBefore(in.Subject)
 	switch {
-	case !in.Resolved.Due || len(in.Rendered.Desired) == 0 || in.Delivered.Applied != nil && same && !in.Decided.Writes():
+	case !in.Resolved.Due || len(in.Rendered.Desired) == 0:
 	case same:
 		in.Object.Status.Warnings = ahead(in.planWarnings(), bounded(append(news, in.Before.Status.Warnings...)))
 	default:

@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 
 	"k8s.io/client-go/rest"
 	v1 "k8s.io/client-go/tools/clientcmd/api/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/kubeyaml"
 )
 
 // maxKubeconfig bounds a kubeconfig in bytes: one with a hundred contexts is smaller.
@@ -44,7 +46,11 @@ func ParseKubeconfig(data []byte) (*Kubeconfig, error) {
 		return nil, &KubeconfigError{Entry: "it", Problem: fmt.Sprintf("has %d bytes, more than the permitted %d", len(data), maxKubeconfig)}
 	}
 	var file v1.Config
-	if err := yaml.Unmarshal(data, &file); err != nil {
+	err := kubeyaml.Unmarshal(data, &file)
+	if errors.Is(err, kubeyaml.ErrAlias) {
+		return nil, &KubeconfigError{Entry: "it", Problem: err.Error()}
+	}
+	if err != nil {
 		return nil, &KubeconfigError{Entry: "it", Problem: "is not the YAML of a kubeconfig"} // the error may quote a key
 	}
 	if file.CurrentContext == "" {

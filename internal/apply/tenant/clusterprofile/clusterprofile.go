@@ -7,6 +7,7 @@ package clusterprofile
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 	inventory "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/satchel-dev/satchel/internal/apply/tenant/kubeyaml"
 )
 
 // Kind is the kind of ClusterProfiles, and Resource that of requests.
@@ -198,7 +200,11 @@ func (a *Access) Kubeconfig(secret map[string][]byte) ([]byte, error) {
 // userIn is the user of a context of a kubeconfig.
 func (a *Access) userIn(content []byte) (clientcmdv1.AuthInfo, error) {
 	var file clientcmdv1.Config
-	if err := yaml.Unmarshal(content, &file); err != nil {
+	err := kubeyaml.Unmarshal(content, &file)
+	if errors.Is(err, kubeyaml.ErrAlias) {
+		return clientcmdv1.AuthInfo{}, refused("the kubeconfig in its key %q %s", a.key, err)
+	}
+	if err != nil {
 		return clientcmdv1.AuthInfo{}, refused("its key %q is not the YAML of a kubeconfig", a.key) // the error may quote a key
 	}
 	context := cmp.Or(a.context, file.CurrentContext)

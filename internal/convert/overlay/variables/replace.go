@@ -144,11 +144,23 @@ func (s *substitution) text(text, at string, shape *shape) any {
 		s.fail(at, err.Error())
 		return text
 	}
+	if content, quoted := unquote(text, out); quoted && !whole {
+		return content
+	}
 	value, wanted := shape.read(out, whole)
 	if wanted != "" {
 		s.fail(at, "the field has to be "+wanted+", and with its variables it is none")
 	}
 	return value
+}
+
+// unquote takes off the double quotes that variables put around a value, as in ${quote}${version}${quote}: so a string stays one in
+// Flux, which replaces variables in YAML.
+func unquote(text, out string) (content string, quoted bool) {
+	inner, begins := strings.CutPrefix(out, `"`)
+	inner, ends := strings.CutSuffix(inner, `"`)
+	variables := strings.HasPrefix(text, "${") && strings.HasSuffix(text, "}")
+	return inner, begins && ends && variables && !strings.ContainsAny(inner, `"\\`)
 }
 
 func (s *substitution) fail(at, message string) {

@@ -26,7 +26,9 @@ func (a *Adapters) KeptVerifier(ctx context.Context, source v1alpha1.Source) (Ke
 		if err != nil {
 			return nil, err
 		}
-		return func(_ context.Context, digest, signature string) (string, error) { return v.VerifyKept(digest, signature) }, nil
+		return func(_ context.Context, digest, signature string) (string, error) {
+			return v.VerifyKept(digest, signature)
+		}, nil
 	case source.HTTP != nil:
 		v, err := credentials.ArchiveVerifier(ctx, a.secrets, source.HTTP.Verify)
 		return func(ctx context.Context, digest, signature string) (string, error) {

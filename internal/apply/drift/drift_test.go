@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -167,6 +168,15 @@ func TestF26WatchTellsDrift(t *testing.T) {
 // that changes nothing.
 func TestF25WatchPassesOverStatusAndScale(t *testing.T) {
 	w := workspace.New(t, workspace.Everything...)
+	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 9,
+		},
+	}
+	if _, err := w.Admin.AutoscalingV2().HorizontalPodAutoscalers(w.Namespace).Create(t.Context(), autoscaler, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	w.MustApply(scaled)
 	w.Scale("3", "kube-controller-manager")
 	w.MustApply(scaled) // the replicas are excluded

@@ -85,7 +85,7 @@ func TestR41Renamed(t *testing.T) {
 			must(t, w.process(t, "bundle-deployment-controller").Kill(ctx)) // which forgets what is wanted, and is away until its lease has expired
 			r.add(from, to, "prod")
 			r.remove(from)
-			must1(w.Await(ctx, "the new name to be started", limit(1), func(o *v1alpha1.BundleRollout) bool {
+			must1(w.Await(ctx, "the new name to be started", limit(1), func(*v1alpha1.BundleRollout) bool {
 				return r.deployments(ctx)[from] != "" && len(r.deployments(ctx)) == 2
 			}))(t)
 			must(t, w.process(t, "bundle-rollout-controller").Kill(ctx))

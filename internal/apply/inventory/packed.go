@@ -15,7 +15,7 @@ import (
 // a value of every entry: two bytes of state, five texts, and the hashes that the first byte of state announces. Of a text only
 // what differs from that of the entry before is stored: the lengths of the same part, those of the rest, and the rests.
 // Hashes hardly compress, so that an entry with all of them takes 24 bytes and what is new in its name.
-var formatByte = byte(format.Inventory.Version) //nolint:gosec // a small number
+var formatByte = byte(format.Inventory.Version)
 
 // Bits of the first byte of state: which hashes follow.
 const (

@@ -94,8 +94,9 @@ const (
 	// ReasonFailed says that the controller failed for a reason that no other covers, such
 	// as a write that the API server refuses. Both kinds have it.
 	ReasonFailed = "Failed"
-	// ReasonWrittenByAnotherVersion says that what another version of Satchel stored is needed and cannot be read, nor made
-	// again: as a rule it is, and the message says why not. All kinds have it.
+	// ReasonWrittenByAnotherVersion says that a resource needs data that another version of
+	// Satchel stored, and that this version can neither read nor recreate. The message has the
+	// cause. BundleDeployments and BundleRollouts have it.
 	ReasonWrittenByAnotherVersion = "WrittenByAnotherVersion"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
 
-// migrateCommand says where the commands for migrations are. It is not listed, and found by who looks for it.
+// migrateCommand says where the commands for migrations are. It is hidden from help; it points users to the plugin.
 func migrateCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "migrate",

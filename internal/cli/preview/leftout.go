@@ -24,7 +24,7 @@ func (p *Previewer) applied(ctx context.Context) leftout.Applied {
 		earlier.options.Limits = p.options.Limits
 		earlier.declared, earlier.Out = nil, &Preview{}
 		if _, err := earlier.convert(ctx); err != nil {
-			p.note("which objects came from the links that are left out is not known, so that all are held: revision %s cannot be read: %v", view.ShortRevision(revision), err)
+			p.note("revision %s cannot be read, so all objects that may come from skipped links are held: %v", view.ShortRevision(revision), err)
 			return leftout.Applied{}
 		}
 		from = &earlier

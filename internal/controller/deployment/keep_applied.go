@@ -95,7 +95,7 @@ func (r *Reconciler) convertAgain(ctx context.Context, of stage.Subject, listed 
 func (r *Reconciler) hooksAgain(ctx context.Context, in *hooks.Input, cause error) ([]plan.Hook, error) {
 	last, unproven, err := r.convertAgain(ctx, *in.Subject, *in.Listed, in.Resolved.Access, cause)
 	if err == nil && unproven {
-		err = fmt.Errorf("%w; that the artifact becomes the same again cannot be told", cause)
+		err = fmt.Errorf("%w; whether the artifact still produces the applied objects is unknown", cause)
 	}
 	return last.Hooks, err
 }

@@ -189,7 +189,7 @@ func TestT31NothingIsSentToAnotherServer(t *testing.T) {
 				if d.Status.Plan != nil {
 					digest = d.Status.Plan.Digest
 				}
-				return strings.Contains(conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition), "nothing but the identity of its cluster is asked there")
+				return strings.Contains(conditions.GetMessage(d, v1alpha1.ApprovalPendingCondition), "only the identity of the cluster is read there")
 			})
 			r.decide(t, key, digest)
 			if tc.mode == v1alpha1.ApprovalManual {

@@ -90,7 +90,7 @@ func (s *state) turnText(progress bool, turn time.Duration) string {
 	const next = ", and the next turn goes on"
 	switch {
 	case !progress:
-		return fmt.Sprintf("%snothing was confirmed within a turn of %s, and the next one goes on", server, turn)
+		return fmt.Sprintf("%sno object was confirmed within %s; the next reconcile continues", server, turn)
 	case s.delivered.Removed != nil:
 		return fmt.Sprintf("%s%s left to remove%s", server, plural.Are(s.listed.Current().Len(), "object"), next)
 	case s.delivered.Applied == nil:

@@ -126,7 +126,7 @@ func (c *chooser) look(e entry) error {
 	}
 	reason := e.missing()
 	if reason == "" && version == nil {
-		reason = "its version is none"
+		reason = "its version is invalid"
 	}
 	if reason != "" {
 		c.leaveOut(e.version, version, reason)
@@ -167,7 +167,7 @@ func (c *chooser) warning(taken *entry) string {
 	if err != nil || taken == c.equal {
 		return "" // exactly that version was asked for
 	}
-	const end = "; only who publishes the repository can correct the index"
+	const end = "; ask the publisher of the repository to correct the index"
 	switch {
 	case c.better.Version != nil && tagversion.Compare(c.better.Version, version) > 0:
 		return fmt.Sprintf("version %s of the chart is chosen, because the entry of the newer version %s in the index is invalid and left out: %s%s",

@@ -156,7 +156,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r fetch.Resolved, tree *fetch.Tree)
 	}
 	done, err := from.Fetch(ctx, r, tree)
 	if f.pin == "" && fetch.ReasonOf(err) == fetch.DigestMismatch {
-		err = fetch.Describe(err, "version %s is not what the index describes, which only who publishes the repository can correct", one.version)
+		err = fetch.Describe(err, "version %s is not what the index describes; ask the publisher of the repository to correct the index", one.version)
 	}
 	if err != nil {
 		return fetch.Resolved{}, f.explain(err)

@@ -103,7 +103,7 @@ const mostWarnings = 10
 // Ends of warnings.
 const (
 	leftOut = " is a symbolic link, a hard link or a submodule, which is not followed, and is left out of the artifact: put the file itself in its place"
-	more    = " more links are not followed and left out"
+	more    = " more links are not followed, and are missing from the artifact"
 )
 
 // Warnings tell users about the names that look like files of a bundle.

@@ -72,7 +72,7 @@ func (b Bundle) holding(id inventory.ID, read []string, was Applied) []string {
 	return slices.DeleteFunc(fresh, func(name string) bool { return !covers(name, origin) && !b.isShared(name) })
 }
 
-// mayRead tells whether the format may read a file or folder without that an absence is an error. A kustomization names all of its files.
+// mayRead tells whether the format may read a file or folder without failing if it is missing. A kustomization names all of its files.
 func (b Bundle) mayRead(name string) bool {
 	if b.Format == convert.Kustomize {
 		return false

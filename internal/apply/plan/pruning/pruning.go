@@ -151,9 +151,9 @@ func (h Held) leftOut() string {
 	slices.Sort(files)
 	files = slices.Compact(files)
 	links := plural.Choose(len(files), "link", "links")
-	return fmt.Sprintf("left out of the artifact, because links are not followed: %s; so that what the bundle had from there before is kept: %s. "+
-		"If it shall stay, replace the %s by what %s to; if it shall go, remove the %s in a commit",
-		listed(files, quote), listed(objects, inventory.ID.String), links, plural.Choose(len(files), "it points", "they point"), links)
+	return fmt.Sprintf("these links are not followed and missing from the artifact: %s; objects that came from them are kept: %s. "+
+		"To keep the objects, replace the %s with the target; to delete them, remove the %s in a commit",
+		listed(files, quote), listed(objects, inventory.ID.String), links, links)
 }
 
 // quote shows the name of a file, which its author chose.

@@ -63,6 +63,6 @@ func (in *Input) failedForRoom() bool {
 // refusedAfterDeletion is the failure of a plan with objects that the API server refuses, whatever is deleted for them.
 func (in *Input) refusedAfterDeletion(ctx context.Context, found dryrun.Successors, why string) error {
 	refused := in.Resolved.ObjectErrors(ctx, in.Subject, in.Listed, found.Refused)
-	return failure.Error{Reason: v1alpha1.ReasonStillRefused, Err: fmt.Errorf("%w\n%s, and what was deleted is applied again: change what is refused, or free what it needs and request another attempt (satchel reconcile %s -n %s)",
+	return failure.Error{Reason: v1alpha1.ReasonStillRefused, Err: fmt.Errorf("%w\n%s; the deleted objects are applied again. Change the refused object, or free what it needs and run: satchel reconcile %s -n %s",
 		refused, why, in.Object.Name, in.Object.Namespace)}
 }

@@ -160,10 +160,18 @@ func endsWith(f *objecterror.Error, gone []plan.Deletion) bool {
 	return false
 }
 
+// nameLike are words that may be names of objects.
+var nameLike = regexp.MustCompile(`[A-Za-z0-9.:-]+`)
+
 // withoutNames is what a webhook says, without its own name and that of the object.
 func withoutNames(f *objecterror.Error) string {
 	_, said, _ := strings.Cut(f.Message, "denied the request")
-	return strings.ReplaceAll(said, f.Name, "")
+	return nameLike.ReplaceAllStringFunc(said, func(word string) string {
+		if strings.Trim(word, ".:-") == f.Name {
+			return ""
+		}
+		return word
+	})
 }
 
 // names tells whether a message has a name as a word of its own.

@@ -56,6 +56,37 @@ func TestF57RefusalsThatADeletionMayEnd(t *testing.T) {
 	}
 }
 
+// F57: the name of the refused object in what a webhook says is no word of the webhook, and a short name leaves other words whole.
+func TestF57NamesInRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		object, said string
+		ends         bool
+	}{
+		"a, in another word":       {"a", `host "x.org" is already defined`, true},
+		"in, in another word":      {"in", `the port is in use, its line is taken`, true},
+		"in, twice in a row":       {"in", `in in already`, true},
+		"no name":                  {"", `host "x.org" is already defined`, true},
+		"a word of the webhook":    {"unique", `unique has no label`, false},
+		"quoted":                   {"unique", `"unique" has no label`, false},
+		"at the end":               {"unique", `no label: unique`, false},
+		"end of a sentence":        {"unique", `no label has unique.`, false},
+		"before a colon":           {"unique", `unique: no label`, false},
+		"of a role":                {"x:unique", `x:unique may not be bound`, false},
+		"twice":                    {"unique", `unique unique has no label`, false},
+		"with its namespace":       {"unique", `b/unique has no label`, false},
+		"part of another name":     {"app", `already-app exists, as conflict-app.x.org`, true},
+		"with a dot, as a pattern": {"a.c", `abc is already defined`, true},
+		"with a dot":               {"unique.x", `unique.x has no label`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &objecterror.Error{ID: inventory.ID{Kind: "Ingress", Namespace: "b", Name: tc.object}, Reason: metav1.StatusReasonBadRequest, Message: `admission webhook "x.org" denied the request: ` + tc.said}
+			if endsWith(f, []plan.Deletion{deletionOf("Service", "services", "a", "old")}) != tc.ends {
+				t.Errorf("want %v for %q: without the name it says %q", tc.ends, tc.said, withoutNames(f))
+			}
+		})
+	}
+}
+
 // F57: what a deletion frees of a quota is calculated, for all refused objects together. What is not known does not suffice.
 func TestF57QuotaThatADeletionFrees(t *testing.T) {
 	one := deletionOf("ConfigMap", "configmaps", "a", "old")

@@ -111,10 +111,10 @@ func (c Cluster) Follow(args ...string) Following {
 	return f
 }
 
-// Eventually repeats a command line until it says something: an API that was just removed is still known for a moment.
+// Eventually repeats a command line until it says something, for up to a minute: an API that was just removed is still known for a moment.
 func (c Cluster) Eventually(text string, args ...string) Outcome {
 	c.T.Helper()
-	ctx, cancel := context.WithTimeout(c.T.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.T.Context(), time.Minute)
 	defer cancel()
 	for {
 		got := c.Satchel(args...)
@@ -123,6 +123,7 @@ func (c Cluster) Eventually(text string, args ...string) Outcome {
 		}
 		select {
 		case <-ctx.Done():
+			c.T.Fatalf("%q is not said by %s; last seen: %s", text, strings.Join(args, " "), got)
 			return got
 		case <-time.After(100 * time.Millisecond):
 		}

@@ -5,6 +5,7 @@ package clirig
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ type Outcome struct {
 
 // String shows all three.
 func (o Outcome) String() string {
-	return "exit " + string(rune('0'+o.Code)) + "\n--- stdout\n" + o.Out + "--- stderr\n" + o.Err
+	return "exit " + strconv.Itoa(o.Code) + "\n--- stdout\n" + o.Out + "--- stderr\n" + o.Err
 }
 
 // Run runs a command line of a program, which was started by a path.

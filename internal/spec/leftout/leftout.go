@@ -62,12 +62,12 @@ func (b Bundle) holding(id inventory.ID, read []string, was Applied) []string {
 		return slices.DeleteFunc(slices.Clone(read), func(name string) bool { return !slices.Contains(before, name) })
 	}
 	if !was.Known {
-		return b.suspicious(read)
+		return links.Meaningful(read)
 	}
 	fresh := slices.DeleteFunc(slices.Clone(read), func(name string) bool { return slices.Contains(was.LeftOut, name) })
 	origin := was.Origins[id]
 	if origin == "" {
-		return b.suspicious(fresh)
+		return links.Meaningful(fresh)
 	}
 	return slices.DeleteFunc(fresh, func(name string) bool { return !covers(name, origin) && !b.isShared(name) })
 }
@@ -79,9 +79,6 @@ func (b Bundle) mayRead(name string) bool {
 	}
 	return covers(b.Root, name) || covers(name, b.Root)
 }
-
-// suspicious are the names that look like files of a bundle.
-func (b Bundle) suspicious(names []string) []string { return links.Meaningful(names) }
 
 // isShared tells whether several objects of a chart may depend on a file: values, subcharts, and files that templates read. A template
 // or CRD of the chart itself makes only its own objects; without templates that it shares with others, these fail.

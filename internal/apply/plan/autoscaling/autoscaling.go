@@ -52,7 +52,7 @@ type policy struct {
 // Of reads an autoscaler; false if the object is none, or is switched off.
 func Of(object *unstructured.Unstructured) (Autoscaler, bool) {
 	id := inventory.IDOf(object)
-	if id.Kind != horizontal.Kind && id.Kind != keda.Kind && id.Kind != vertical.Kind || object.GetDeletionTimestamp() != nil {
+	if object.GetDeletionTimestamp() != nil {
 		return Autoscaler{}, false
 	}
 	a := Autoscaler{ID: id}

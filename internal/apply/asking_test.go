@@ -5,7 +5,6 @@ package apply_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
@@ -23,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
 	"github.com/satchel-dev/satchel/internal/apply/rights"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
+	"github.com/satchel-dev/satchel/tests/answers"
 	"github.com/satchel-dev/satchel/tests/workspace"
 )
 
@@ -106,17 +105,7 @@ func (a *authority) preflight(t *testing.T, p plan.Plan) ([]violation.Violation,
 
 func (a *authority) client(t *testing.T) *tenant.Client {
 	t.Helper()
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
-	pool, err := tenant.NewPool(&rest.Config{Host: server.URL}, tenant.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := pool.Client(tenant.Identity{Namespace: "team", ServiceAccount: "installer"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.For("app")
+	return answers.Client(t, a)
 }
 
 // planOf is a plan that creates workspace.Everything, in one namespace.

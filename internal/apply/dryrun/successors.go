@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -76,13 +77,14 @@ func successors(ctx context.Context, client *tenant.Client, p plan.Plan, failed 
 		kept := stage
 		kept.Deletions = nil
 		for _, deletion := range stage.Deletions {
-			switch why := lasting(ctx, client, deletion); {
-			case !goes(deletion):
-			case why == "":
-				kept.Deletions = append(kept.Deletions, deletion)
-			default:
-				stay = append(stay, deletion.ID.String()+" ("+why+")")
+			if !goes(deletion) {
+				continue
 			}
+			if why := lasting(ctx, client, deletion); why != "" {
+				stay = append(stay, deletion.ID.String()+" ("+why+")")
+				continue
+			}
+			kept.Deletions = append(kept.Deletions, deletion)
 		}
 		if len(kept.Deletions) > 0 {
 			found.Deletions = append(found.Deletions, kept)
@@ -213,8 +215,11 @@ func lasting(ctx context.Context, client *tenant.Client, deletion plan.Deletion)
 		return ""
 	}
 	live, err := client.Get(ctx, tenant.RefTo(deletion.ID, deletion.Resource))
-	if err != nil {
-		return "it cannot be read"
+	switch {
+	case apierrors.IsNotFound(err):
+		return ""
+	case err != nil:
+		return "it cannot be read: " + objecterror.OneLine(err.Error())
 	}
 	if kind, _, _ := unstructured.NestedString(live.Object, "spec", "type"); kind == "LoadBalancer" {
 		return "its load balancer might get another address"

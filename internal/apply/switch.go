@@ -47,6 +47,8 @@ func (s *switches) add(waits awaited) {
 
 // take removes and returns the CRDs that a stage needs with their webhooks, by name; all of them after the last stage.
 func (s *switches) take(p plan.Plan, at int) []awaited {
+	s.Lock()
+	defer s.Unlock()
 	var due []awaited
 	for _, name := range slices.Sorted(maps.Keys(s.waiting)) {
 		if waits := s.waiting[name]; switchPoint(p, waits) <= at {
@@ -98,14 +100,14 @@ func (a *application) switchOn(ctx context.Context, p plan.Plan, at int) (waits 
 	for i, of := range due {
 		if servers[i], err = webhookserver.Find(ctx, a.client, desired, *crds.ConversionService(of.action.Desired)); err != nil {
 			a.result.Stage = stageConversions
-			return true, fmt.Errorf("conversion webhook of %s: %w", of.action.ID, err)
+			return true, fmt.Errorf("finding the workloads behind the conversion webhook of %s: %w", of.action.ID, err)
 		}
 	}
 	objects, report, err := webhookserver.Check(ctx, a.client, a.options.Rules, servers, a.result.Live)
 	switch {
 	case err != nil:
 		a.result.Stage = stageConversions
-		return true, fmt.Errorf("conversion webhooks: %w", err)
+		return true, fmt.Errorf("checking the workloads behind conversion webhooks: %w", err)
 	case !report.Healthy():
 		a.result.Waits = &PhaseWait{For: waitsFor(due), Phase: p.Stages[len(p.Stages)-1].Phase + 1, Objects: objects, Report: report}
 		a.result.Stage, a.result.Pending = stageConversions, a.result.Waits.String()

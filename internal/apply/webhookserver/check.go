@@ -51,11 +51,14 @@ func Check(
 func withoutPods(ctx context.Context, client *tenant.Client, objects []plan.Object, lacking []health.Object) ([]health.Object, error) {
 	for _, object := range objects {
 		live, err := client.Get(ctx, tenant.RefTo(object.ID, object.Resource))
-		if apierrors.IsForbidden(err) {
+		switch {
+		case apierrors.IsForbidden(err):
 			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", object.ID, err)
+		case apierrors.IsNotFound(err): // since its health was checked
+			lacking = append(lacking, health.Object{ID: object.ID, State: health.Missing, Message: "it does not exist"})
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", object.ID, err)
 		}
 		if count, _, _ := unstructured.NestedInt64(live.Object, workloads[object.ID.Kind].ready...); count == 0 {
 			lacking = append(lacking, health.Object{ID: object.ID, State: health.InProgress, Message: "none of its Pods is available"})

@@ -55,34 +55,34 @@ type Server struct {
 	Unknown string
 }
 
-// Planned is what the desired objects have of the server of a webhook.
-type Planned struct {
-	Service   *unstructured.Unstructured // nil: it is not among them
-	Workloads []plan.Object
+// planned is what the desired objects have of the server of a webhook.
+type planned struct {
+	service   *unstructured.Unstructured // nil: it is not among them
+	workloads []plan.Object
 
 	phase int // the last one of these
 }
 
-// Among finds the Service among desired objects, and the workloads with its selector.
-func Among(objects []plan.Object, service types.NamespacedName) Planned {
-	found := Planned{phase: math.MinInt}
+// among finds the Service among desired objects, and the workloads with its selector.
+func among(objects []plan.Object, service types.NamespacedName) planned {
+	found := planned{phase: math.MinInt}
 	for _, object := range objects {
 		if object.ID == serviceID(service) {
-			found.Service, found.phase = object.Desired, object.Phase
+			found.service, found.phase = object.Desired, object.Phase
 		}
 	}
-	found.find(objects, service.Namespace, selectorOf(found.Service))
+	found.find(objects, service.Namespace, selectorOf(found.service))
 	return found
 }
 
 // find adds the workloads that a selector selects.
-func (f *Planned) find(objects []plan.Object, namespace string, selector labels.Selector) {
+func (f *planned) find(objects []plan.Object, namespace string, selector labels.Selector) {
 	if selector == nil {
 		return
 	}
 	for _, object := range objects {
 		if object.Namespace == namespace && serves(object.Desired, selector) {
-			f.Workloads = append(f.Workloads, object)
+			f.workloads = append(f.workloads, object)
 			f.phase = max(f.phase, object.Phase)
 		}
 	}
@@ -98,7 +98,7 @@ func AtOnce(live, crd *unstructured.Unstructured, objects []plan.Object) string 
 		return ""
 	}
 	former := crds.ServedVersions(live)
-	server := Among(objects, *crds.ConversionService(crd))
+	server := among(objects, *crds.ConversionService(crd))
 	for _, object := range objects {
 		if object.Definition == crd.GetName() && !slices.Contains(former, object.Resource.Version) && object.Phase < server.phase {
 			return fmt.Sprintf("%s needs it before phase %d, in which its server is applied", object.ID, server.phase)
@@ -109,8 +109,8 @@ func AtOnce(live, crd *unstructured.Unstructured, objects []plan.Object) string 
 
 // Find finds what serves a webhook: among the desired objects, or on the cluster as the tenant.
 func Find(ctx context.Context, client *tenant.Client, objects []plan.Object, service types.NamespacedName) (Server, error) {
-	planned := Among(objects, service)
-	live := planned.Service
+	desired := among(objects, service)
+	live := desired.service
 	if live == nil {
 		var err error
 		live, err = client.Get(ctx, tenant.RefTo(serviceID(service), services))
@@ -120,17 +120,17 @@ func Find(ctx context.Context, client *tenant.Client, objects []plan.Object, ser
 		case apierrors.IsForbidden(err):
 			return Server{Unknown: fmt.Sprintf("the ServiceAccount may not get %s", serviceID(service))}, nil
 		case err != nil:
-			return Server{}, err
+			return Server{}, fmt.Errorf("reading %s: %w", serviceID(service), err)
 		}
 	}
 	selector := selectorOf(live)
 	if selector == nil {
 		return Server{Unknown: fmt.Sprintf("%s has no selector", serviceID(service))}, nil
 	}
-	planned.Workloads = nil
-	planned.find(objects, service.Namespace, selector)
-	if len(planned.Workloads) > 0 {
-		return Server{Workloads: planned.Workloads}, nil
+	desired.workloads = nil
+	desired.find(objects, service.Namespace, selector)
+	if len(desired.workloads) > 0 {
+		return Server{Workloads: desired.workloads}, nil
 	}
 	return onCluster(ctx, client, service, selector)
 }
@@ -141,14 +141,12 @@ func onCluster(ctx context.Context, client *tenant.Client, service types.Namespa
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
 		ref := tenant.Ref{Resource: workloads[kind].resource, Namespace: service.Namespace}
 		err := each(ctx, client, ref, "", func(object *unstructured.Unstructured) {
-			object.SetAPIVersion("apps/v1")
-			object.SetKind(kind)
 			if serves(object, selector) {
 				found.Workloads = append(found.Workloads, plan.Object{ID: inventory.IDOf(object), Kind: plan.Kind{Resource: ref.Resource, Namespaced: true}})
 			}
 		})
 		if err != nil && !apierrors.IsForbidden(err) {
-			return Server{}, err
+			return Server{}, fmt.Errorf("listing the objects of kind %s in namespace %s: %w", kind, service.Namespace, err)
 		}
 	}
 	if len(found.Workloads) > 0 {
@@ -162,7 +160,7 @@ func onCluster(ctx context.Context, client *tenant.Client, service types.Namespa
 	case apierrors.IsForbidden(err):
 		return Server{Unknown: fmt.Sprintf("the ServiceAccount may not list the Pods of %s", serviceID(service))}, nil
 	case err != nil:
-		return Server{}, err
+		return Server{}, fmt.Errorf("listing the Pods of %s: %w", serviceID(service), err)
 	case !ready:
 		return lacks(service, health.InProgress, "it selects no Deployment, StatefulSet or DaemonSet, and no Pod that is ready: "+selector.String()), nil
 	}

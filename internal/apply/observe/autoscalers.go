@@ -64,6 +64,7 @@ func readAutoscalers(ctx context.Context, client *tenant.Client, in *plan.Input,
 	}
 	in.Scaling = map[inventory.ID]autoscaling.Sight{}
 	unread := map[string]autoscaling.Unread{}
+	definitions := definitionReader{client: client, read: map[string]definition{}}
 	for _, s := range found {
 		namespace := s.object.Namespace
 		if _, done := unread[namespace]; !done {
@@ -81,7 +82,7 @@ func readAutoscalers(ctx context.Context, client *tenant.Client, in *plan.Input,
 		if !s.concerned() && !in.Scales(s.object.ID) {
 			continue
 		}
-		sight, err := s.sight(ctx, client, in)
+		sight, err := s.sight(ctx, definitions, in)
 		if err != nil {
 			return err
 		}
@@ -94,10 +95,10 @@ func readAutoscalers(ctx context.Context, client *tenant.Client, in *plan.Input,
 // mostAutoscalers bounds the autoscalers of a kind that are read in a namespace.
 const mostAutoscalers = 5000
 
-// autoscalersIn are the autoscalers in a namespace, or why they are not known.
+// autoscalersIn are the autoscalers in a namespace, and why others are not known.
 func autoscalersIn(ctx context.Context, client *tenant.Client, namespace string) ([]autoscaling.Autoscaler, autoscaling.Unread, error) {
 	var scalers []autoscaling.Autoscaler
-	var horizontal, vertical []string // resources that the account may not list
+	var horizontal, vertical gaps
 	for _, kind := range autoscaling.Kinds {
 		served, err := client.Kinds().Preferred(ctx, kind)
 		if discovery.IsNoKind(err) {
@@ -106,36 +107,46 @@ func autoscalersIn(ctx context.Context, client *tenant.Client, namespace string)
 		if err != nil {
 			return nil, autoscaling.Unread{}, err
 		}
-		found, err := autoscalersOf(ctx, client, tenant.Ref{Resource: served.Resource, Namespace: namespace})
+		noted := &horizontal
+		if autoscaling.IsVertical(kind) {
+			noted = &vertical
+		}
+		found, whole, err := autoscalersOf(ctx, client, tenant.Ref{Resource: served.Resource, Namespace: namespace})
 		resource := served.Resource.GroupResource().String()
 		switch {
-		case apierrors.IsForbidden(err) && autoscaling.IsVertical(kind):
-			vertical = append(vertical, resource)
 		case apierrors.IsForbidden(err):
-			horizontal = append(horizontal, resource)
+			noted.forbidden = append(noted.forbidden, resource)
 		case err != nil && !apierrors.IsNotFound(err):
 			return nil, autoscaling.Unread{}, fmt.Errorf("listing %s in namespace %s: %w", resource, namespace, err)
+		case err == nil && !whole:
+			noted.tooMany = append(noted.tooMany, resource)
 		}
 		scalers = append(scalers, found...)
 	}
-	return scalers, autoscaling.Unread{Horizontal: forbidden(horizontal, namespace), Vertical: forbidden(vertical, namespace)}, nil
+	return scalers, autoscaling.Unread{Horizontal: horizontal.in(namespace), Vertical: vertical.in(namespace)}, nil
 }
 
-func forbidden(resources []string, namespace string) string {
-	if len(resources) == 0 {
-		return ""
+// gaps are resources of autoscalers that are not known, or not all.
+type gaps struct{ forbidden, tooMany []string }
+
+func (g gaps) in(namespace string) string {
+	var why []string
+	if len(g.forbidden) > 0 {
+		why = append(why, fmt.Sprintf("the ServiceAccount has no permission to list %s in namespace %s", strings.Join(g.forbidden, ", "), namespace))
 	}
-	return fmt.Sprintf("the ServiceAccount has no permission to list %s in namespace %s", strings.Join(resources, ", "), namespace)
+	for _, resource := range g.tooMany {
+		why = append(why, fmt.Sprintf("namespace %s has more than %d %s; the others were not read", namespace, mostAutoscalers, resource))
+	}
+	return strings.Join(why, "; ")
 }
 
-// autoscalersOf reads a collection of autoscalers.
-func autoscalersOf(ctx context.Context, client *tenant.Client, ref tenant.Ref) ([]autoscaling.Autoscaler, error) {
-	var scalers []autoscaling.Autoscaler
+// autoscalersOf reads a collection of autoscalers, up to a bound. It tells whether these are all.
+func autoscalersOf(ctx context.Context, client *tenant.Client, ref tenant.Ref) (scalers []autoscaling.Autoscaler, whole bool, err error) {
 	options := metav1.ListOptions{Limit: tenant.PageSize}
 	for read := 0; read < mostAutoscalers; {
 		page, err := client.ListPage(ctx, ref, options)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for i := range page.Items {
 			if scaler, found := autoscaling.Of(&page.Items[i]); found {
@@ -144,19 +155,19 @@ func autoscalersOf(ctx context.Context, client *tenant.Client, ref tenant.Ref) (
 		}
 		read += len(page.Items)
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			break
+			return scalers, true, nil
 		}
 	}
-	return scalers, nil
+	return scalers, false, nil
 }
 
 // sight reads the values of the fields that leave, and finds out which of them are the replicas.
-func (s *scalable) sight(ctx context.Context, client *tenant.Client, in *plan.Input) (autoscaling.Sight, error) {
+func (s *scalable) sight(ctx context.Context, definitions definitionReader, in *plan.Input) (autoscaling.Sight, error) {
 	sight := autoscaling.Sight{Replicas: autoscaling.Replicas, Regained: s.regained}
 	live := &unstructured.Unstructured{}
 	if len(s.leaving) > 0 {
 		var err error
-		live, err = client.Get(ctx, tenant.RefTo(s.object.ID, s.object.Resource))
+		live, err = definitions.client.Get(ctx, tenant.RefTo(s.object.ID, s.object.Resource))
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 			return sight, nil
@@ -171,7 +182,10 @@ func (s *scalable) sight(ctx context.Context, client *tenant.Client, in *plan.In
 		}
 	}
 	if !fieldmanager.BuiltIn(s.object.Desired) {
-		sight.Replicas = replicasOf(ctx, client, in, s.object, leaving)
+		var err error
+		if sight.Replicas, err = definitions.replicasOf(ctx, in, s.object, leaving); err != nil {
+			return sight, err
+		}
 	}
 	sight.Scaled = s.scaled && fieldmanager.Has(s.object.Desired, sight.Replicas)
 	sight.Leaving = slices.DeleteFunc(leaving, func(field autoscaling.Leaving) bool {
@@ -180,32 +194,55 @@ func (s *scalable) sight(ctx context.Context, client *tenant.Client, in *plan.In
 	return sight, nil
 }
 
-// replicasOf is the path of the replicas of a custom resource: the one that its CRD names, in the bundle or on the cluster. If the
-// account may not read the CRD, it is the usual one, or the only number that leaves.
-func replicasOf(ctx context.Context, client *tenant.Client, in *plan.Input, object plan.Object, leaving []autoscaling.Leaving) fieldpath.Path {
+// definitionReader reads each CRD once, by its name.
+type definitionReader struct {
+	client *tenant.Client
+	read   map[string]definition
+}
+
+type definition struct {
+	crd *unstructured.Unstructured
+	err error
+}
+
+func (r definitionReader) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	found, known := r.read[name]
+	if !known {
+		found.crd, found.err = r.client.Get(ctx, tenant.Ref{Resource: crds.Resource, Name: name})
+		r.read[name] = found
+	}
+	return found.crd, found.err
+}
+
+// replicasOf is the path of the replicas of a custom resource: the one that its CRD names, in the bundle or on the cluster. If there is
+// no CRD, or the account may not read it, it is the usual one, or the only number that leaves.
+func (r definitionReader) replicasOf(ctx context.Context, in *plan.Input, object plan.Object, leaving []autoscaling.Leaving) (fieldpath.Path, error) {
 	id := crds.IDOfCRD(object.Resource.GroupResource())
 	for _, other := range in.Desired {
 		if other.ID == id {
 			if path := autoscaling.ReplicasIn(other.Desired, object.Resource.Version); path != nil {
-				return path
+				return path, nil
 			}
 		}
 	}
-	crd, err := client.Get(ctx, tenant.Ref{Resource: crds.Resource, Name: id.Name})
-	if err == nil {
+	crd, err := r.get(ctx, id.Name)
+	switch {
+	case err == nil:
 		if path := autoscaling.ReplicasIn(crd, object.Resource.Version); path != nil {
-			return path
+			return path, nil
 		}
-		return autoscaling.Replicas
+		return autoscaling.Replicas, nil
+	case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("reading CRD %s: %w", id.Name, err)
 	}
 	numbers := slices.DeleteFunc(slices.Clone(leaving), func(field autoscaling.Leaving) bool {
 		_, isNumber := field.Value.(int64)
 		return !isNumber
 	})
 	if len(numbers) == 1 {
-		return numbers[0].Path
+		return numbers[0].Path, nil
 	}
-	return autoscaling.Replicas
+	return autoscaling.Replicas, nil
 }
 
 // scalables are those of the sightings, in the order of their objects.

@@ -22,8 +22,8 @@ func migrateCommand(a *kit.App) *cobra.Command {
     kubectl satchel-migrate manifests    translates manifests of RukPak and OLM into Satchel's
     kubectl satchel-migrate adopt        adopts objects that another tool installed, without a restart
 
-Each archive of a release has it beside satchel, as kubectl-satchel_migrate. Put it into a folder of your PATH; kubectl finds
-it there. To build it, run make build in the repository: it is in bin.
+Each archive of a release has it beside satchel, as kubectl-satchel_migrate. Put it into a folder of your PATH, where
+kubectl finds it. To build it, run make build in the repository: it is in bin.
 
 ` + kit.ExitCodes,
 		Example: `  kubectl satchel-migrate manifests --cluster -n operators > satchel.yaml

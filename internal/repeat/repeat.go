@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -28,22 +29,47 @@ const (
 	longest      = 15 * time.Second
 )
 
-// budget is that of the process: an API server that answers nothing in time gets little more load by repeated requests.
-var budget = rate.NewLimiter(20, 400)
+// budgets are those of the process, one an API server: a server that answers nothing in time gets little more load by repeated
+// requests, and leaves the budgets of other servers alone.
+var budgets = perHost{limiters: map[string]*rate.Limiter{}}
 
-// Wrap has all clients of a configuration repeat requests, with the budget of the process.
+// mostHosts is how many servers have a budget of their own. Tenants name servers; the others share one.
+const mostHosts = 1000
+
+type perHost struct {
+	mu       sync.Mutex
+	limiters map[string]*rate.Limiter
+}
+
+// of returns the budget of a server.
+func (p *perHost) of(host string) *rate.Limiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	limiter, known := p.limiters[host]
+	if !known && len(p.limiters) >= mostHosts {
+		host = ""
+		limiter, known = p.limiters[host]
+	}
+	if !known {
+		limiter = rate.NewLimiter(20, 400)
+		p.limiters[host] = limiter
+	}
+	return limiter
+}
+
+// Wrap has all clients of a configuration repeat requests, with the budgets of the process.
 func Wrap(config *rest.Config) {
 	config.Wrap(Transport)
 }
 
-// Transport repeats requests with the budget of the process.
+// Transport repeats requests with the budgets of the process.
 func Transport(next http.RoundTripper) http.RoundTripper {
-	return transport{next: next, budget: budget}
+	return transport{next: next, budget: budgets.of}
 }
 
 type transport struct {
 	next   http.RoundTripper
-	budget *rate.Limiter
+	budget func(host string) *rate.Limiter
 }
 
 // repeating marks the context of a request that another transport repeats.
@@ -58,7 +84,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	began := time.Now()
 	for try := range mostRepeats {
 		response, err := t.next.RoundTrip(request)
-		if !passes(response, err) || !repeatable(request) || time.Since(began) > longest || !t.budget.Allow() {
+		if !passes(response, err) || !repeatable(request) || time.Since(began) > longest || !t.budget(request.URL.Host).Allow() {
 			return response, err
 		}
 		select {

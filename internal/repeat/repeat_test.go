@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,9 +73,9 @@ func TestF59RepeatsInPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			request.Header.Set("Content-Type", tc.contentType)
-			outer := rate.NewLimiter(0, tc.budget)
+			outer := only(rate.NewLimiter(0, tc.budget))
 			// as where a client with the configuration of another one is wrapped as well
-			response, err := transport{next: transport{next: http.DefaultTransport, budget: rate.NewLimiter(0, 99)}, budget: outer}.RoundTrip(request)
+			response, err := transport{next: transport{next: http.DefaultTransport, budget: only(rate.NewLimiter(0, 99))}, budget: outer}.RoundTrip(request)
 			answered := reset
 			if err == nil {
 				answered = response.StatusCode
@@ -84,5 +85,24 @@ func TestF59RepeatsInPlace(t *testing.T) {
 				t.Errorf("sent %d times, answered %d (%v)", sent, answered, err)
 			}
 		})
+	}
+}
+
+// only is the budget of all servers.
+func only(limiter *rate.Limiter) func(string) *rate.Limiter {
+	return func(string) *rate.Limiter { return limiter }
+}
+
+// F59: a server that never answers uses up its own budget, and not that of others; as many servers as tenants may name have one.
+func TestF59BudgetOfAServer(t *testing.T) {
+	p := perHost{limiters: map[string]*rate.Limiter{}}
+	if p.of("a") == p.of("b") || p.of("a") != p.of("a") {
+		t.Error("each server has a budget of its own")
+	}
+	for i := range 2 * mostHosts {
+		p.of(strconv.Itoa(i))
+	}
+	if len(p.limiters) > mostHosts+1 || p.of("one more") != p.of("another") {
+		t.Errorf("%d budgets", len(p.limiters))
 	}
 }

@@ -37,11 +37,24 @@ func quantities(text string) map[string]resource.Quantity {
 	read := map[string]resource.Quantity{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(part, "=")
-		if quantity, err := resource.ParseQuantity(value); err == nil {
+		if quantity, plain := plainQuantity(value); plain {
 			read[name] = quantity
 		}
 	}
 	return read
+}
+
+// plain are quantities that cost nothing to add and compare. A number with an exponent, such as 1e2147483647, becomes one with as
+// many digits, and who serves the API of a remote cluster chooses it.
+var plain = regexp.MustCompile(`^[0-9]{1,18}([.][0-9]{1,9})?([KMGTPE]i|[numkMGTPE])?$`)
+
+// plainQuantity reads a quantity, but none with an exponent.
+func plainQuantity(text string) (quantity resource.Quantity, ok bool) {
+	if !plain.MatchString(text) {
+		return resource.Quantity{}, false
+	}
+	quantity, err := resource.ParseQuantity(text)
+	return quantity, err == nil
 }
 
 // suffices tells whether all refusals are for quotas, which are the last check of the API server, and what is deleted frees enough of them.
@@ -117,7 +130,7 @@ func frees(ctx context.Context, client *tenant.Client, first []plan.Deletion, na
 		size, _, _ := unstructured.NestedString(claim.Object, "spec", "resources", "requests", "storage")
 		class, _, _ := unstructured.NestedString(claim.Object, "spec", "storageClassName")
 		add(class+".storageclass.storage.k8s.io/persistentvolumeclaims", one)
-		if storage, err := resource.ParseQuantity(size); err == nil {
+		if storage, plain := plainQuantity(size); plain {
 			add("requests.storage", storage)
 			add(class+".storageclass.storage.k8s.io/requests.storage", storage)
 		}

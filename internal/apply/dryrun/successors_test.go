@@ -3,6 +3,7 @@
 package dryrun
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,6 +105,8 @@ func TestF57QuotaThatADeletionFrees(t *testing.T) {
 		"another kind":      {[]string{"secrets=1, used: secrets=3, limited: secrets=3"}, []plan.Deletion{one}, false},
 		"two resources":     {[]string{"configmaps=1,pods=1, used: configmaps=3,pods=2, limited: configmaps=3,pods=2"}, []plan.Deletion{one}, false},
 		"not understood":    {[]string{"configmaps=x, used: configmaps=3, limited: configmaps=3"}, []plan.Deletion{one}, false},
+		"exponent":          {[]string{"configmaps=1e2147483647, used: configmaps=1, limited: configmaps=3"}, []plan.Deletion{one}, false},
+		"many digits":       {[]string{"configmaps=1, used: configmaps=3, limited: configmaps=" + strings.Repeat("9", 900)}, []plan.Deletion{one}, false},
 		"another refusal":   {[]string{""}, []plan.Deletion{one}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

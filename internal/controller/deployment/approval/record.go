@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -115,10 +116,25 @@ func (a Approvals) markConsumed(ctx context.Context, one *v1alpha1.BundleApprova
 	before := one.DeepCopy()
 	one.Status.ConsumedTime = new(pipeline.StatusTime(now))
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := a.Client.Status().Patch(ctx, one, patch, client.FieldOwner(a.Manager)); err != nil {
-		return fmt.Errorf("marking bundleapproval %s/%s as consumed: %w", one.Namespace, one.Name, err)
+	marked := one.Status.ConsumedTime
+	err := a.Client.Status().Patch(ctx, one, patch, client.FieldOwner(a.Manager))
+	if apierrors.IsConflict(err) && a.isMarked(ctx, before, marked) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("marking bundleapproval %s/%s as consumed: %w", before.Namespace, before.Name, err)
 	}
 	return nil
+}
+
+// isMarked tells whether an approval was marked as consumed at a time. A request that was carried out and whose answer was lost is
+// repeated, and refused then.
+func (a Approvals) isMarked(ctx context.Context, one *v1alpha1.BundleApproval, at *metav1.Time) bool {
+	var live v1alpha1.BundleApproval
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(one), &live); err != nil {
+		return false
+	}
+	return live.UID == one.UID && live.DeletionTimestamp.IsZero() && live.Status.ConsumedTime != nil && live.Status.ConsumedTime.Equal(at)
 }
 
 // Withdraw records that the approval of a plan was withdrawn after the plan was begun, and before anything was written. It

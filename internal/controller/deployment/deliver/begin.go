@@ -58,9 +58,11 @@ func hashesOf(objects []plan.Object) map[inventory.ID]string {
 }
 
 // KeepSnapshot stores a snapshot that was made again, with the objects as the plan of the applied revision has them, unless it left
-// some out. It tells whether it did.
+// some out. Nor is it stored where hooks run or ran, and only the objects could be compared with what was applied: what is stored counts as
+// applied, hooks included. It tells whether it did.
 func (st *Stage) KeepSnapshot(in *Input, again snapshot.Snapshot) (kept bool, err error) {
-	if in.Decided.Plan == nil || len(in.Decided.LeftOut) > 0 {
+	unknownHooks := in.Rendered.Unproven && (len(again.Hooks) > 0 || in.Object.Status.Hooks != nil)
+	if in.Decided.Plan == nil || len(in.Decided.LeftOut) > 0 || unknownHooks {
 		return false, nil
 	}
 	objects, err := in.Rendered.Bare(in.Subject, in.Decided.Plan.Objects())

@@ -31,21 +31,22 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if s.spared = errors.Is(err, render.ErrPending) && s.asCompared(); s.spared {
 		return
 	}
-	last, rebuilt, unproven, failed := r.lastApplied(ctx, s)
+	access := stage.Access{}
+	if access.Client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
+		return
+	}
+	last, rebuilt, unproven, failed := r.lastApplied(ctx, s, access)
 	if s.keepErr = failed; failed != nil {
 		return
 	}
 	kept := &state{
 		Subject: s.Subject, listed: stage.ListingOf(s.listed.Current()),
-		resolved: stage.Resolved{Due: true, Unapproved: approval.AwaitsApproval(err)},
+		resolved: stage.Resolved{Access: access, Due: true, Unapproved: approval.AwaitsApproval(err)},
 		rendered: stage.Rendered{Desired: r.handover.StillHeld(s.Object, s.listed.Inventory(), last.Objects), Wanted: last.Certificates, Unproven: unproven},
 	}
 	kept.resolved.BesideAttempt, kept.resolved.Deleted = s.besideAttempt(err), s.delivering().Deleted()
 	kept.Keeping, kept.Snapshot = true, snapshot.NewReader(r.Snapshots, string(s.Object.UID))
 	s.kept = kept
-	if kept.resolved.Access.Client, s.keepErr = r.keepingClient(ctx, s, err); s.keepErr != nil {
-		return
-	}
 	s.drop() // or both states would wait for the room that the other one holds
 	if kept.rendered.Release, s.keepErr = r.renderer.Hold(kept.Object, render.ValuesOf(kept.rendered.Desired)); s.keepErr != nil {
 		return
@@ -66,14 +67,14 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 }
 
 // lastApplied is what was applied last. rebuilt tells that it was converted again, and unproven that only a plan tells whether it is the same.
-func (r *Reconciler) lastApplied(ctx context.Context, s *state) (last snapshot.Snapshot, rebuilt, unproven bool, err error) {
+func (r *Reconciler) lastApplied(ctx context.Context, s *state, access stage.Access) (last snapshot.Snapshot, rebuilt, unproven bool, err error) {
 	last, found, err := snapshot.Read(r.Snapshots, string(s.Object.UID))
 	if err == nil && found {
 		return last, false, false, nil
 	} else if err == nil {
 		err = errors.New("what was applied last is not in the cache any more")
 	}
-	last, unproven, err = r.convertAgain(ctx, s.Subject, s.listed, s.resolved.Access, err)
+	last, unproven, err = r.convertAgain(ctx, s.Subject, s.listed, access, err)
 	return last, true, unproven, err
 }
 

@@ -82,6 +82,10 @@ type ExecutedPlan struct {
 	// +optional
 	Grounds string `json:"grounds,omitempty"`
 
+	// Generation of the newest spec that leads to this plan.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
 	// Time at which it was begun.
 	Time metav1.Time `json:"time"`
 

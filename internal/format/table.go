@@ -50,10 +50,10 @@ var (
 		"derived again from the key of the installation",
 	}
 	// Plan are the digests that approvals are about, and the signatures of records with them: of contents, material, terms, keys
-	// and plans, of grounds, inputs and kubeconfigs.
+	// and plans, of grounds and inputs.
 	Plan = Format{
 		"plan", 1, "`status.plan`, `status.executed`, `status.hooks` and `status.lastHealthyArtifact` of a BundleDeployment, `spec.plan` of a BundleApproval: digests, and proofs",
-		"computed again; a plan that was executed needs no other approval if it changes nothing, and one that waits is proposed again",
+		"computed again; a plan that was executed needs no other approval if it is known to change nothing, and one that waits is proposed again",
 	}
 	// HookRun identifies the runs of hooks.
 	HookRun = Format{

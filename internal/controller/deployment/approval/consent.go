@@ -47,6 +47,8 @@ type Question struct {
 	Listed    inventory.Inventory
 	// Artifact is the digest of the archive that the plan was made from.
 	Artifact string
+	// Hooks of the revision, as they are converted.
+	Hooks []plan.Hook
 	// Grounds digests what the plan is made of; empty if unknown.
 	Grounds func() string
 	// Reach is where the kubeconfig leads, as of Reach; "" on this cluster.

@@ -33,7 +33,7 @@ func recorded(a Approvals) *v1alpha1.BundleDeployment {
 	d.UID = "uid"
 	d.Status.Executed = &v1alpha1.ExecutedPlan{
 		Plan: "sha256:plan", Key: "sha256:key", Terms: "sha256:terms", Base: "sha256:base", Approval: "approval", Grounds: "sha256:grounds",
-		Time: metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), ServiceAccountName: "installer", RemoteServiceAccountName: "remote",
+		Generation: 7, Time: metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), ServiceAccountName: "installer", RemoteServiceAccountName: "remote",
 		KubeConfig:      &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "kubeconfig", Key: "value"}},
 		KubeConfigReach: "a.b.c", DeletionPolicy: v1alpha1.DeletionOrphan, DeletesDefinitions: true,
 	}

@@ -10,11 +10,13 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
-	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // reachParts say what the hashes of Reach are of.
 var reachParts = []string{"the server", "the certificate authorities", "the user"}
+
+// reachPurpose has a version of its own: a server is compared with that of a plan with digests of another version.
+const reachPurpose = "satchel.dev/kubeconfig/v1"
 
 // Reach is where a kubeconfig leads as keyed hashes, one for each of reachParts: readers of the status cannot test guesses of a credential
 // against them. "" for this cluster.
@@ -24,7 +26,7 @@ func Reach(of tenant.Reach, hashKey []byte) string {
 	}
 	var hashes []string
 	for i, value := range []string{of.Server, of.Authorities, of.User} {
-		hashes = append(hashes, hex.EncodeToString(keyring.Derive(hashKey, format.Plan.Purpose("kubeconfig"), reachParts[i], value)[:16]))
+		hashes = append(hashes, hex.EncodeToString(keyring.Derive(hashKey, reachPurpose, reachParts[i], value)[:16]))
 	}
 	return strings.Join(hashes, ".")
 }

@@ -21,7 +21,7 @@ func (st *Stage) consider(ctx context.Context, in *Input, observed plan.Input, m
 		return nil
 	}
 	in.Decided.Consent, err = st.Approvals.Consider(ctx, approval.Question{
-		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory(), Artifact: in.Resolved.Attempt(in.Subject).Digest, Grounds: in.grounds, Reach: in.Resolved.Reach(in.Subject),
+		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory(), Artifact: in.Resolved.Attempt(in.Subject).Digest, Hooks: in.Rendered.Hooks, Grounds: in.grounds, Reach: in.Resolved.Reach(in.Subject),
 		Rejected: in.Resolved.Rejected != nil, Now: in.Now,
 	}, observed, made)
 	return err

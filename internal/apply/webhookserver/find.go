@@ -140,10 +140,11 @@ func onCluster(ctx context.Context, client *tenant.Client, service types.Namespa
 	var found Server
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
 		ref := tenant.Ref{Resource: workloads[kind].resource, Namespace: service.Namespace}
-		err := each(ctx, client, ref, "", func(object *unstructured.Unstructured) {
+		err := each(ctx, client, ref, "", func(object *unstructured.Unstructured) bool {
 			if serves(object, selector) {
 				found.Workloads = append(found.Workloads, plan.Object{ID: inventory.IDOf(object), Kind: plan.Kind{Resource: ref.Resource, Namespaced: true}})
 			}
+			return len(found.Workloads) < mostWorkloads
 		})
 		if err != nil && !apierrors.IsForbidden(err) {
 			return Server{}, fmt.Errorf("listing the objects of kind %s in namespace %s: %w", kind, service.Namespace, err)
@@ -153,8 +154,9 @@ func onCluster(ctx context.Context, client *tenant.Client, service types.Namespa
 		return found, nil
 	}
 	ready := false
-	err := each(ctx, client, tenant.Ref{Resource: pods, Namespace: service.Namespace}, selector.String(), func(pod *unstructured.Unstructured) {
-		ready = ready || podReady(pod)
+	err := each(ctx, client, tenant.Ref{Resource: pods, Namespace: service.Namespace}, selector.String(), func(pod *unstructured.Unstructured) bool {
+		ready = podReady(pod)
+		return !ready
 	})
 	switch {
 	case apierrors.IsForbidden(err):
@@ -167,22 +169,31 @@ func onCluster(ctx context.Context, client *tenant.Client, service types.Namespa
 	return found, nil
 }
 
-// each calls a function for all objects of a collection.
-func each(ctx context.Context, client *tenant.Client, ref tenant.Ref, selector string, call func(*unstructured.Unstructured)) error {
+// Limits of what is read to find the server of a webhook: who serves the API of a remote cluster chooses how much there is.
+const (
+	mostPages     = 10
+	mostWorkloads = 100
+)
+
+// each calls a function for the objects of a collection, until it wants no more.
+func each(ctx context.Context, client *tenant.Client, ref tenant.Ref, selector string, call func(*unstructured.Unstructured) (more bool)) error {
 	options := metav1.ListOptions{LabelSelector: selector, Limit: tenant.PageSize}
-	for {
+	for range mostPages {
 		page, err := client.ListPage(ctx, ref, options)
 		if err != nil {
 			return err
 		}
 		for i := range page.Items {
-			call(&page.Items[i])
+			if !call(&page.Items[i]) {
+				return nil
+			}
 		}
 		if page.GetContinue() == "" {
 			return nil
 		}
 		options.Continue = page.GetContinue()
 	}
+	return fmt.Errorf("there are more than %d", mostPages*tenant.PageSize)
 }
 
 func lacks(service types.NamespacedName, state health.State, message string) Server {

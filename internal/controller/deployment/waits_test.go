@@ -115,6 +115,7 @@ var waitingStates = map[string]waitingState{
 var withoutState = map[string]string{
 	"protect":   "writes to the BundleDeployment only: a failure is one of the API server, and is tried again at once",
 	"account":   "without the ServiceAccount nothing can be written",
+	"server":    "another server is asked for nothing but its identity before it is approved",
 	"target":    "without knowing the cluster nothing may be written",
 	"recover":   "an inventory that is lost is recovered before anything is written",
 	"accept":    "ends before anything is written, as a conversion that fails does",

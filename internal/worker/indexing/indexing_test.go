@@ -69,7 +69,7 @@ name: shop
 schema: olm.channel
 package: shop
 name: stable
-entries: [{name: shop.v1}, {name: shop.v2}]
+entries: [{name: shop.v1}, {name: shop.v2, replaces: shop.v1}]
 ---
 schema: olm.bundle
 package: shop

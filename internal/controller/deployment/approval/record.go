@@ -127,8 +127,8 @@ func (a Approvals) markConsumed(ctx context.Context, one *v1alpha1.BundleApprova
 	return nil
 }
 
-// isMarked tells whether an approval was marked as consumed at a time. A request that was carried out and whose answer was lost is
-// repeated, and refused then.
+// isMarked tells whether an approval was marked as consumed at a time. A request that was carried out is repeated when its answer was
+// lost, and refused then.
 func (a Approvals) isMarked(ctx context.Context, one *v1alpha1.BundleApproval, at *metav1.Time) bool {
 	var live v1alpha1.BundleApproval
 	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(one), &live); err != nil {

@@ -288,10 +288,10 @@ func TestF54WithheldPrune(t *testing.T) {
 		text   []string
 	}{
 		"one of two": {"the other one left on purpose", func(in *plan.Input) { in.Withheld = map[inventory.ID][]string{configMap(9): link} }, 1, 1,
-			[]string{`links are not followed: "app/b.yaml"; so that what the bundle had from there before is kept: ConfigMap shop/c009.`, "replace the link by what it points to", "remove the link in a commit"}},
+			[]string{`missing from the artifact: "app/b.yaml"; objects that came from them are kept: ConfigMap shop/c009.`, "replace the link with the target", "remove the link in a commit"}},
 		"both": {"two links", func(in *plan.Input) {
 			in.Withheld = map[inventory.ID][]string{configMap(8): two, configMap(9): link}
-		}, 2, 0, []string{`"app/b.yaml", "crds"; so that`, "replace the links by what they point to"}},
+		}, 2, 0, []string{`"app/b.yaml", "crds"; objects that`, "replace the links with the target"}},
 		"still there": {"the bundle contains it in another file", func(in *plan.Input) { in.Withheld = map[inventory.ID][]string{configMap(0): link} }, 0, 2, nil},
 		"allowed before": {"its deletion was approved", func(in *plan.Input) {
 			in.Withheld = map[inventory.ID][]string{configMap(9): link}

@@ -7,7 +7,7 @@ var (
 	// Snapshot is what was applied last: after its line come two parts, the value and the addition. Each part is its length in eight
 	// bytes, big endian, its SHA-256, and a zstd frame. Package snapshot says what both contain.
 	Snapshot = Format{
-		"snapshot", 3, "`/cache/applied` of the deployment controller: what was applied last",
+		"snapshot", 4, "`/cache/applied` of the deployment controller: what was applied last",
 		"the applied revision is converted again from its artifact; the file is written again",
 	}
 	// Pins are the names of archives, one a line.

@@ -30,7 +30,7 @@ func TestF56WithoutTheFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	newer := func(content []byte) []byte {
-		return []byte(strings.Replace(string(content), "snapshot 3", "snapshot 4", 1))
+		return []byte(strings.Replace(string(content), "snapshot 4", "snapshot 5", 1))
 	}
 	cut := func(content []byte) []byte { return content[:len(content)/2] }
 	none := func([]byte) []byte { return nil }
@@ -43,7 +43,7 @@ func TestF56WithoutTheFile(t *testing.T) {
 	}{
 		"a newer version": {file: newer},
 		"an older version": {file: func(content []byte) []byte {
-			return []byte(strings.Replace(string(content), "snapshot 3", "snapshot 1", 1))
+			return []byte(strings.Replace(string(content), "snapshot 4", "snapshot 1", 1))
 		}},
 		"damaged":                                {file: cut},
 		"missing":                                {file: none},
@@ -96,7 +96,7 @@ func TestF56WithoutTheFile(t *testing.T) {
 				d.now = d.now.Add(time.Minute)
 			}
 			content, err = os.ReadFile(stored)
-			if again := err == nil && strings.HasPrefix(string(content), "satchel snapshot 3\n"); again == c.refused {
+			if again := err == nil && strings.HasPrefix(string(content), "satchel snapshot 4\n"); again == c.refused {
 				t.Errorf("it was converted again: %v, want %v (%.30q, %v):\n%s", again, !c.refused, content, err, describe(d.deployment(t)))
 			}
 			if value := r.value(t, t.Context(), namespace, "a"); value != "one" && !c.refused {

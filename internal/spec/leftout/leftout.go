@@ -42,34 +42,21 @@ type Applied struct {
 //	it came from one file           by the link that took the place of the file, or of a folder above it
 //	                                and, of a chart, by a new link to what several templates may read, such as values
 //	else                            by all new links that the format may have read
+//
+// Objects with the same names share one slice: see reasons.
 func Hold(is Bundle, was Applied, listed inventory.Inventory) map[inventory.ID][]string {
 	read := slices.DeleteFunc(slices.Clone(is.LeftOut), func(name string) bool { return !is.mayRead(name) })
 	if len(read) == 0 {
 		return nil
 	}
+	because := newReasons(is, read, was)
 	held := map[inventory.ID][]string{}
 	for _, entry := range listed.Entries {
-		if names := is.holding(entry.ID, read, was); len(names) > 0 {
+		if names := because.of(entry.ID); len(names) > 0 {
 			held[entry.ID] = names
 		}
 	}
 	return held
-}
-
-// holding are the names of the links because of which an object is held.
-func (b Bundle) holding(id inventory.ID, read []string, was Applied) []string {
-	if before, held := was.Held[id]; held {
-		return slices.DeleteFunc(slices.Clone(read), func(name string) bool { return !slices.Contains(before, name) })
-	}
-	if !was.Known {
-		return links.Meaningful(read)
-	}
-	fresh := slices.DeleteFunc(slices.Clone(read), func(name string) bool { return slices.Contains(was.LeftOut, name) })
-	origin := was.Origins[id]
-	if origin == "" {
-		return links.Meaningful(fresh)
-	}
-	return slices.DeleteFunc(fresh, func(name string) bool { return !covers(name, origin) && !b.isShared(name) })
 }
 
 // mayRead tells whether the format may read a file or folder without failing if it is missing. A kustomization names all of its files.
@@ -91,7 +78,11 @@ func (b Bundle) isShared(name string) bool {
 
 // covers tells whether a path is a folder, or is in it.
 func covers(folder, name string) bool {
-	return folder == links.Everything || name == folder || strings.HasPrefix(name, folder+"/")
+	if folder == links.Everything {
+		return true
+	}
+	inside, below := strings.CutPrefix(name, folder)
+	return below && (inside == "" || inside[0] == '/')
 }
 
 // OriginsOf are the files of objects as they are applied, one each. An object that was converted without a namespace, since its kind was

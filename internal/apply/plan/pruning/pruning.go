@@ -4,6 +4,7 @@ package pruning
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,7 +93,7 @@ func (p Policy) RemovesFirst(ending ownership.Ending) bool {
 type Held struct {
 	Objects  []inventory.ID // sorted
 	Exceeded *Exceeded      // the limit, which holds all that left the bundle; nil where it holds none
-	LeftOut  []LeftOut      // those of the objects that are held because of files; sorted
+	LeftOut  []LeftOut      // those of the objects that are held because of files
 }
 
 // Exceeded is a limit, and what exceeds it.
@@ -102,16 +103,38 @@ type Exceeded struct {
 	Limit Limit
 }
 
-// LeftOut is an object and the files because of which it is held.
+// LeftOut are files and the objects, sorted, that are held because of them.
 type LeftOut struct {
-	Object inventory.ID `json:"object"`
-	Files  []string     `json:"files"`
+	Files   []string
+	Objects []inventory.ID
+}
+
+// Shared identifies a slice of names that objects have in common, so that it is looked at once for all of them.
+type Shared struct {
+	first *string
+	len   int
+}
+
+// SharedOf is the identity of a slice.
+func SharedOf(names []string) Shared {
+	if len(names) == 0 {
+		return Shared{}
+	}
+	return Shared{first: &names[0], len: len(names)}
 }
 
 // Keep notes the files because of which the objects are held.
 func (h *Held) Keep(files map[inventory.ID][]string) {
+	groups := map[Shared]int{}
 	for _, id := range h.Objects {
-		h.LeftOut = append(h.LeftOut, LeftOut{Object: id, Files: files[id]})
+		shared := SharedOf(files[id])
+		group, known := groups[shared]
+		if !known {
+			group = len(h.LeftOut)
+			groups[shared] = group
+			h.LeftOut = append(h.LeftOut, LeftOut{Files: files[id]})
+		}
+		h.LeftOut[group].Objects = append(h.LeftOut[group].Objects, id)
 	}
 }
 
@@ -143,13 +166,15 @@ func (h Held) String() string {
 // leftOut is the part of String about files.
 func (h Held) leftOut() string {
 	var objects []inventory.ID
-	var files []string
-	for _, one := range h.LeftOut {
-		objects = append(objects, one.Object)
-		files = append(files, one.Files...)
+	distinct := map[string]bool{}
+	for _, group := range h.LeftOut {
+		objects = append(objects, group.Objects...)
+		for _, file := range group.Files {
+			distinct[file] = true
+		}
 	}
-	slices.Sort(files)
-	files = slices.Compact(files)
+	slices.SortFunc(objects, inventory.ID.Compare)
+	files := slices.Sorted(maps.Keys(distinct))
 	links := plural.Choose(len(files), "link", "links")
 	return fmt.Sprintf("these links are not followed and missing from the artifact: %s; objects that came from them are kept: %s. "+
 		"To keep the objects, replace the %s with the target; to delete them, remove the %s in a commit",

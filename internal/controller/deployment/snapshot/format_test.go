@@ -17,7 +17,6 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/plan/pruning"
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/format"
@@ -30,8 +29,8 @@ func TestF56WhatIsStored(t *testing.T) {
 	last := Snapshot{
 		Revision: "v1", Target: "uid", Objects: []*unstructured.Unstructured{object},
 		Certificates: []convert.Certificate{{Namespace: "shop", Secret: "web-cert"}}, Hooks: []plan.Hook{{}},
-		Files: Files{Origins: []string{"app/a.yaml"}, LeftOut: []string{"b.yaml"}, Held: []pruning.LeftOut{{
-			Object: inventory.ID{Kind: "ConfigMap", Namespace: "shop", Name: "b"}, Files: []string{"b.yaml"},
+		Files: Files{Origins: []string{"app/a.yaml"}, LeftOut: []string{"b.yaml"}, Held: []Held{{
+			Links: []int{0}, Objects: []inventory.ID{{Kind: "ConfigMap", Namespace: "shop", Name: "b"}},
 		}}},
 	}
 	dir := t.TempDir()

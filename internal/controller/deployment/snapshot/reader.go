@@ -59,10 +59,7 @@ func (r *Reader) read() {
 	for _, object := range last.Objects {
 		r.objects[inventory.IDOf(object)] = object
 	}
-	r.files = leftout.Applied{Known: applied, LeftOut: last.Files.LeftOut, Origins: last.origins(), Held: map[inventory.ID][]string{}}
-	for _, held := range last.Files.Held {
-		r.files.Held[held.Object] = held.Files
-	}
+	r.files = leftout.Applied{Known: applied, LeftOut: last.Files.LeftOut, Origins: last.origins(), Held: last.Files.held()}
 }
 
 // readBegun indexes the objects that were begun before this reconcile.

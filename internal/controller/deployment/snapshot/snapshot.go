@@ -44,8 +44,48 @@ type Files struct {
 	// Origins are those that the objects came from, one each.
 	Origins []string `json:"origins,omitempty"`
 	// LeftOut are the links that its artifact lacks, and Held what they keep.
-	LeftOut []string          `json:"leftOut,omitempty"`
-	Held    []pruning.LeftOut `json:"held,omitempty"`
+	LeftOut []string `json:"leftOut,omitempty"`
+	Held    []Held   `json:"held,omitempty"`
+}
+
+// Held are objects that the same links keep, by their places in LeftOut.
+type Held struct {
+	Links   []int          `json:"links"`
+	Objects []inventory.ID `json:"objects"`
+}
+
+// Hold notes what the links of LeftOut keep.
+func (f *Files) Hold(groups []pruning.LeftOut) {
+	places := make(map[string]int, len(f.LeftOut))
+	for place, name := range f.LeftOut {
+		places[name] = place
+	}
+	for _, group := range groups {
+		held := Held{Objects: group.Objects}
+		for _, name := range group.Files {
+			if place, known := places[name]; known {
+				held.Links = append(held.Links, place)
+			}
+		}
+		f.Held = append(f.Held, held)
+	}
+}
+
+// held are the names of the links that keep objects: one slice for all those of a group.
+func (f *Files) held() map[inventory.ID][]string {
+	names := map[inventory.ID][]string{}
+	for _, held := range f.Held {
+		group := make([]string, 0, len(held.Links))
+		for _, place := range held.Links {
+			if place >= 0 && place < len(f.LeftOut) {
+				group = append(group, f.LeftOut[place])
+			}
+		}
+		for _, id := range held.Objects {
+			names[id] = group
+		}
+	}
+	return names
 }
 
 // Begun is an object as it was planned, and the hash of its content in the

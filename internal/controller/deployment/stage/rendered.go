@@ -61,7 +61,7 @@ func (r *Rendered) Describe(of convert.Result) {
 func (r *Rendered) Files(objects []*unstructured.Unstructured, held *pruning.Held) snapshot.Files {
 	files := snapshot.Files{Origins: leftout.OriginsOf(objects, r.Origins), LeftOut: r.Bundle.LeftOut}
 	if held != nil {
-		files.Held = held.LeftOut
+		files.Hold(held.LeftOut)
 	}
 	return files
 }

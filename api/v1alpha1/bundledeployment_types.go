@@ -318,6 +318,13 @@ type BundleDeploymentStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	HashKey string `json:"hashKey,omitempty"`
 
+	// Server is a keyed hash of the server and the certificate authorities of the kubeconfig
+	// with which the cluster of the inventory was identified last; empty for this cluster.
+	// BundleDeployments of a namespace have the same one if they have the same server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Server string `json:"server,omitempty"`
+
 	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one
 	// a step: SourceReady, Converted, Planned, Applied, Healthy. ApprovalPending is
 	// present while a plan waits for an approval, or a deletion for a higher prune limit;

@@ -18,7 +18,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/collect"
 	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/rollout"
-	"github.com/satchel-dev/satchel/internal/rollout/identity"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
@@ -42,7 +41,7 @@ func (r *Reconciler) removeLeavers(ctx context.Context, s *state) (pipeline.Outc
 func (r *Reconciler) redirect(ctx context.Context, s *state) error {
 	for name, leaving := range s.leaving {
 		child := s.children[name]
-		if leaving.Successor == "" || leaving.Waits != "" || child.DeletionTimestamp.IsZero() && !slices.Contains(s.removal.Remove, name) {
+		if !removal.Redirects(child, leaving) || child.DeletionTimestamp.IsZero() && !slices.Contains(s.removal.Remove, name) {
 			continue
 		}
 		if err := r.removals().Redirect(ctx, child, s.children[leaving.Successor]); err != nil {
@@ -88,7 +87,7 @@ func (r *Reconciler) abandon(ctx context.Context, s *state) error {
 		return err
 	}
 	return r.removals().AbandonGone(ctx, s.children, func(child *v1alpha1.BundleDeployment) (bool, error) {
-		if s.leaving[child.Labels[v1alpha1.ClusterLabel]] != (identity.Leaving{}) {
+		if leaving := s.leaving[child.Labels[v1alpha1.ClusterLabel]]; leaving.Waits != "" || removal.Redirects(child, leaving) {
 			return false, nil // another name may lead there
 		}
 		return r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.KubeConfig)

@@ -26,6 +26,9 @@ type Name struct {
 	Left     time.Time
 	// Target is the identity of the cluster; empty if it is not known.
 	Target string
+	// Server identifies the server and authorities by which Target was read; empty if they are not known. A cluster can claim any target, and
+	// not the server of another one.
+	Server string
 	// Created is when its BundleDeployment was created; zero if there is none.
 	Created time.Time
 	// Compared tells that its BundleDeployment was compared with the cluster: what it wants there is known.
@@ -36,6 +39,8 @@ type Name struct {
 type Leaving struct {
 	// Successor is a selected name of the same cluster, which takes the objects over; empty if there is none.
 	Successor string
+	// Proven tells that both names were reached by the same server. Else the successor only claims to be the same cluster.
+	Proven bool
 	// Waits says why nothing is removed yet, and Until when that ends; zero if it is not known.
 	Waits string
 	Until time.Time
@@ -60,12 +65,14 @@ func Duplicates(names map[string]Name) map[string]bool {
 
 // Compare tells what the removal of each name that is no longer selected has to heed. The first line that holds decides:
 //
-//	its BundleDeployment has never reached a cluster       nothing: no objects are there
-//	a selected name is the same cluster, compared          that takes over
-//	a selected name is the same cluster                    waits until it is compared
-//	it left a moment ago                                   waits: the other name may follow
-//	a selected name has no known cluster                   waits: it may be the same one
-//	else                                                   nothing
+//	its BundleDeployment has never reached a cluster           nothing: no objects are there
+//	a selected name has the same target and server, compared   that takes over
+//	a selected name has the same target and server             waits until it is compared
+//	a selected name has the same target, none is compared      waits until it is compared
+//	it left a moment ago                                       waits: the other name may follow
+//	a selected name has no known cluster                       waits: it may be the same one
+//	a selected name has the same target, compared              that takes over, if what it claims is true
+//	else                                                       nothing
 //
 // A selected name that has no BundleDeployment yet, because it waits for its turn or for an approval, is waited for without a limit: the
 // cluster would be emptied meanwhile. One that was never reached is waited for an hour.
@@ -96,23 +103,22 @@ func Recheck(leaving map[string]Leaving, now time.Time, pause time.Duration) tim
 
 func compare(name string, names map[string]Name, sorted []string, now time.Time) Leaving {
 	one := names[name]
-	same, unknown := "", ""
+	best, unknown := Leaving{}, ""
 	for _, other := range sorted {
 		is := names[other]
 		switch {
 		case !is.Selected:
-		case is.Target == one.Target && is.Compared:
-			return Leaving{Successor: other}
 		case is.Target == one.Target:
-			same = cmp.Or(same, other)
+			if found := successor(name, other, &one, &is); best.Successor == "" || found.weight() > best.weight() {
+				best = found
+			}
 		case is.Target == "" && (is.Created.IsZero() || now.Before(is.Created.Add(patience))):
 			unknown = cmp.Or(unknown, other) // the first one is waited for longest: those that are not created yet are before others
 		}
 	}
 	switch {
-	case same != "":
-		return Leaving{Successor: same, Waits: fmt.Sprintf(
-			"%s is the same cluster as %s, and is not removed before the BundleDeployment of %s has a plan", name, same, same)}
+	case best.Proven, best.Waits != "":
+		return best
 	case now.Before(one.Left.Add(grace)):
 		return Leaving{Until: one.Left.Add(grace), Waits: fmt.Sprintf(
 			"%s is no longer selected, and is removed in %s unless the same cluster has another name then", name, grace)}
@@ -124,5 +130,26 @@ func compare(name string, names map[string]Name, sorted []string, now time.Time)
 		}
 		return waits
 	}
-	return Leaving{}
+	return best
+}
+
+// successor is what the removal of one name has to heed of another one that has the same target.
+func successor(name, other string, one, is *Name) Leaving {
+	found := Leaving{Successor: other, Proven: one.Server != "" && is.Server == one.Server}
+	if !is.Compared {
+		found.Waits = fmt.Sprintf("%s is the same cluster as %s, and is not removed before the BundleDeployment of %s has a plan", name, other, other)
+	}
+	return found
+}
+
+// weight is greater for a successor that is proven, and then for one that is compared.
+func (l Leaving) weight() int {
+	weight := 0
+	if l.Proven {
+		weight = 2
+	}
+	if l.Waits == "" {
+		weight++
+	}
+	return weight
 }

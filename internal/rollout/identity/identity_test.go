@@ -16,7 +16,7 @@ func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // of is a name that left an hour ago, or is selected, with a BundleDeployment that is a day old.
 func of(target string, change ...func(*Name)) Name {
-	one := Name{Target: target, Created: ago(24 * time.Hour), Compared: target != "", Left: ago(time.Hour)}
+	one := Name{Target: target, Server: target, Created: ago(24 * time.Hour), Compared: target != "", Left: ago(time.Hour)}
 	for _, change := range change {
 		change(&one)
 	}
@@ -24,6 +24,8 @@ func of(target string, change ...func(*Name)) Name {
 }
 
 func selected(n *Name)    { n.Selected, n.Left = true, time.Time{} }
+func elsewhere(n *Name)   { n.Server = "elsewhere" }
+func unseen(n *Name)      { n.Server = "" }
 func uncompared(n *Name)  { n.Compared = false }
 func without(n *Name)     { n.Created, n.Compared, n.Target = time.Time{}, false, "" }
 func justLeft(n *Name)    { n.Left = ago(time.Second) }
@@ -36,6 +38,7 @@ func TestR41Compare(t *testing.T) {
 		old       Name
 		others    map[string]Name
 		successor string
+		claimed   bool   // the successor is not proven
 		waits     string // part of it
 		until     time.Time
 	}{
@@ -53,13 +56,21 @@ func TestR41Compare(t *testing.T) {
 		"another one leaves":           {reason: "it takes nothing over", old: of("a"), others: map[string]Name{"new": of("a")}},
 		"two successors, one compared": {reason: "the first that is compared", old: of("a"), others: map[string]Name{"m": of("a", selected, uncompared), "n": of("a", selected)}, successor: "n"},
 		"older successor":              {reason: "it has the objects", old: of("a"), others: map[string]Name{"m": of("a", selected, justCreated), "n": of("a", selected)}, successor: "n"},
+		"claims it":                    {reason: "another server says so", old: of("a"), others: map[string]Name{"new": of("a", selected, elsewhere)}, successor: "new", claimed: true},
+		"claims it, server not known":  {reason: "nothing proves it", old: of("a"), others: map[string]Name{"new": of("a", selected, unseen)}, successor: "new", claimed: true},
+		"claims it, neither is known":  {reason: "nothing proves it", old: of("a", unseen), others: map[string]Name{"new": of("a", selected, unseen)}, successor: "new", claimed: true},
+		"claims it, no plan yet":       {reason: "it may be true", old: of("a"), others: map[string]Name{"new": of("a", selected, elsewhere, uncompared)}, successor: "new", claimed: true, waits: "has a plan"},
+		"claims it a moment ago":       {reason: "the true name may follow", old: of("a", justLeft), others: map[string]Name{"new": of("a", selected, elsewhere)}, waits: "in 30s", until: now.Add(29 * time.Second)},
+		"claims it, another may be it": {reason: "the true name may not be reached yet", old: of("a"), others: map[string]Name{"m": of("a", selected, elsewhere), "new": of("", selected, without)}, waits: "before the cluster new"},
+		"claims it, older than it":     {reason: "the proven one", old: of("a"), others: map[string]Name{"m": of("a", selected, elsewhere), "new": of("a", selected, justCreated)}, successor: "new"},
+		"claims it, it has no plan":    {reason: "the proven one is waited for", old: of("a"), others: map[string]Name{"m": of("a", selected, elsewhere), "new": of("a", selected, justCreated, uncompared)}, successor: "new", waits: "has a plan"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			names := map[string]Name{"old": tc.old}
 			maps.Copy(names, tc.others)
 			got := Compare(names, now)["old"]
-			if got.Successor != tc.successor || (got.Waits == "") != (tc.waits == "") || !strings.Contains(got.Waits, tc.waits) || !got.Until.Equal(tc.until) {
+			if got.Successor != tc.successor || got.Proven != (tc.successor != "" && !tc.claimed) || (got.Waits == "") != (tc.waits == "") || !strings.Contains(got.Waits, tc.waits) || !got.Until.Equal(tc.until) {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
 		})

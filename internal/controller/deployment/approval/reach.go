@@ -10,6 +10,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
+	"github.com/satchel-dev/satchel/internal/format"
 )
 
 // reachParts say what the hashes of Reach are of.
@@ -29,6 +30,15 @@ func Reach(of tenant.Reach, hashKey []byte) string {
 		hashes = append(hashes, hex.EncodeToString(keyring.Derive(hashKey, reachPurpose, reachParts[i], value)[:16]))
 	}
 	return strings.Join(hashes, ".")
+}
+
+// ServerOf identifies the server and the authorities of a kubeconfig, for BundleDeployments of one namespace; "" for this cluster. Only the
+// installation can compute it.
+func (a Approvals) ServerOf(namespace string, of tenant.Reach) string {
+	if of == (tenant.Reach{}) {
+		return ""
+	}
+	return a.Keys.Sign(format.Plan.Purpose("cluster-server"), namespace, of.Server, of.Authorities)
 }
 
 // LeadsElsewhere says what differs between the kubeconfig of an executed plan and the current one; nil if nothing does, or the

@@ -30,7 +30,9 @@ func Trim(child *v1alpha1.BundleDeployment) {
 	}
 	status.Plan = nil
 	status.Executed = nil
-	status.Hooks = nil
+	if status.Hooks != nil {
+		status.Hooks = &v1alpha1.HooksStatus{OnDelete: status.Hooks.OnDelete}
+	}
 	for i := range status.History {
 		one := &status.History[i]
 		status.History[i] = v1alpha1.RevisionRecord{

@@ -86,7 +86,7 @@ func (m *Memory) Names(
 		one.Created = child.CreationTimestamp.Time
 		seen := rollout.ChildOf(child)
 		if child.Status.Inventory != nil && (!one.Selected || !seen.OtherTarget) {
-			one.Target = child.Status.Inventory.Target
+			one.Target, one.Server = child.Status.Inventory.Target, child.Status.Server
 		}
 		isPlanned := seen.Ready || seen.ApprovalPending || seen.Reason == v1alpha1.ReasonPlanRefused
 		one.Compared = one.Target != "" && (child.Status.LastAppliedRevision != "" || isPlanned && seen.ObservedGeneration == seen.Generation)
@@ -95,20 +95,29 @@ func (m *Memory) Names(
 	return names
 }
 
-// Leavers are the clusters with a BundleDeployment that are no longer selected. One that another name takes over does not count for the
-// limit, since it is not emptied.
+// Leavers are the clusters with a BundleDeployment that are no longer selected. One of which another name with the same
+// server takes over does not count for the limit, since it is not emptied. One of which a cluster with another server claims the identity does.
 func Leavers(children map[string]*v1alpha1.BundleDeployment, clusters map[string]revision.Cluster, moves map[string]identity.Leaving, of types.UID) []rollout.Leaver {
 	var leavers []rollout.Leaver
 	for name, child := range children {
 		if _, selected := clusters[name]; !selected {
 			leavers = append(leavers, rollout.Leaver{
 				Name: name, Wave: rollout.Excluded, Removing: !child.DeletionTimestamp.IsZero(), Stuck: Stuck(child),
-				Released: Released(child, of) != "" || moves[name].Successor != "", Waits: moves[name].Waits != "",
+				Released: Released(child, of) != "" || moves[name].Proven, Waits: moves[name].Waits != "",
 			})
 		}
 	}
 	slices.SortFunc(leavers, func(a, b rollout.Leaver) int { return cmp.Compare(a.Name, b.Name) })
 	return leavers
+}
+
+// Redirects tells whether the removal of a BundleDeployment reaches its cluster as the one of the successor does. With another server that
+// only claims to be the same cluster, it does when nothing else leads to the cluster and no hook is left: hooks may contain Secrets.
+func Redirects(child *v1alpha1.BundleDeployment, leaving identity.Leaving) bool {
+	if leaving.Successor == "" || leaving.Waits != "" {
+		return false
+	}
+	return leaving.Proven || LacksCluster(child) && (child.Status.Hooks == nil || child.Status.Hooks.OnDelete == 0)
 }
 
 // Redirect has the removal of a BundleDeployment reach its cluster as the one does that takes over: the Secret of the former name may be gone. The

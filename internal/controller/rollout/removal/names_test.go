@@ -28,6 +28,7 @@ func child(target, reason string, change ...func(*v1alpha1.BundleDeployment)) *v
 	}
 	if target != "" {
 		d.Status.Inventory = &v1alpha1.Inventory{Target: target}
+		d.Status.Server = "server of " + target
 	}
 	for _, change := range change {
 		change(d)
@@ -46,7 +47,7 @@ func TestR41Names(t *testing.T) {
 	}
 	remote := revision.Cluster{KubeConfig: &v1alpha1.KubeConfigReference{}, Labels: map[string]string{"in": "a"}}
 	excluded := revision.Cluster{KubeConfig: &v1alpha1.KubeConfigReference{}}
-	selected := identity.Name{Selected: true, Target: "t", Created: now, Compared: true}
+	selected := identity.Name{Selected: true, Target: "t", Server: "server of t", Created: now, Compared: true}
 	for name, tc := range map[string]struct {
 		reason  string
 		cluster *revision.Cluster
@@ -55,8 +56,8 @@ func TestR41Names(t *testing.T) {
 	}{
 		"ready":                {"it has a plan", &remote, child("t", ""), selected},
 		"refused":              {"it says what it wants", &remote, child("t", v1alpha1.ReasonPlanRefused), selected},
-		"refused before":       {"its spec has changed since", &remote, child("t", v1alpha1.ReasonPlanRefused, func(d *v1alpha1.BundleDeployment) { d.Generation = 2 }), identity.Name{Selected: true, Target: "t", Created: now}},
-		"failed":               {"nothing says what it wants", &remote, child("t", v1alpha1.ReasonConversionFailed), identity.Name{Selected: true, Target: "t", Created: now}},
+		"refused before":       {"its spec has changed since", &remote, child("t", v1alpha1.ReasonPlanRefused, func(d *v1alpha1.BundleDeployment) { d.Generation = 2 }), identity.Name{Selected: true, Target: "t", Server: "server of t", Created: now}},
+		"failed":               {"nothing says what it wants", &remote, child("t", v1alpha1.ReasonConversionFailed), identity.Name{Selected: true, Target: "t", Server: "server of t", Created: now}},
 		"failed, was applied":  {"it has what it wants", &remote, child("t", v1alpha1.ReasonConversionFailed, func(d *v1alpha1.BundleDeployment) { d.Status.LastAppliedRevision = "v1" }), selected},
 		"reaches another":      {"which one is not known", &remote, child("t", v1alpha1.ReasonTargetChanged), identity.Name{Selected: true, Created: now}},
 		"not reached":          {"it may be any", &remote, child("", v1alpha1.ReasonClusterUnreachable), identity.Name{Selected: true, Created: now}},
@@ -64,8 +65,8 @@ func TestR41Names(t *testing.T) {
 		"excluded":             {"it is never started", &excluded, nil, identity.Name{}},
 		"excluded, with child": {"it was started before", &excluded, child("t", ""), selected},
 		"this cluster":         {"names of it are no other clusters", &revision.Cluster{Labels: remote.Labels}, child("t", "", func(d *v1alpha1.BundleDeployment) { d.Spec.KubeConfig = nil }), identity.Name{}},
-		"left":                 {"its objects are there", nil, child("t", ""), identity.Name{Left: now, Target: "t", Created: now, Compared: true}},
-		"left, another":        {"its objects are in the former one", nil, child("t", v1alpha1.ReasonTargetChanged), identity.Name{Left: now, Target: "t", Created: now}},
+		"left":                 {"its objects are there", nil, child("t", ""), identity.Name{Left: now, Target: "t", Server: "server of t", Created: now, Compared: true}},
+		"left, another":        {"its objects are in the former one", nil, child("t", v1alpha1.ReasonTargetChanged), identity.Name{Left: now, Target: "t", Server: "server of t", Created: now}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			children, clusters := map[string]*v1alpha1.BundleDeployment{}, map[string]revision.Cluster{}
@@ -119,14 +120,55 @@ func TestR41JustTakenOver(t *testing.T) {
 
 // TestR41Leavers: what counts for the limit of removals, and what waits.
 func TestR41Leavers(t *testing.T) {
-	children := map[string]*v1alpha1.BundleDeployment{"selected": child("a", ""), "moves": child("b", ""), "waits": child("c", ""), "leaves": child("d", "")}
-	moves := map[string]identity.Leaving{"moves": {Successor: "x"}, "waits": {Successor: "y", Waits: "because"}}
+	children := map[string]*v1alpha1.BundleDeployment{
+		"selected": child("a", ""), "moves": child("b", ""), "waits": child("c", ""), "leaves": child("d", ""), "claimed": child("e", ""),
+		"approved": child("f", "", func(d *v1alpha1.BundleDeployment) {
+			d.Annotations = map[string]string{v1alpha1.RolloutReleasedAnnotation: "u/sha256:1"}
+		}),
+	}
+	moves := map[string]identity.Leaving{
+		"moves": {Successor: "x", Proven: true}, "waits": {Successor: "y", Proven: true, Waits: "because"},
+		"claimed": {Successor: "z"}, "approved": {Successor: "z"},
+	}
 	got := Leavers(children, map[string]revision.Cluster{"selected": {}}, moves, types.UID("u"))
 	want := []rollout.Leaver{
+		{Name: "approved", Wave: rollout.Excluded, Released: true}, {Name: "claimed", Wave: rollout.Excluded},
 		{Name: "leaves", Wave: rollout.Excluded}, {Name: "moves", Wave: rollout.Excluded, Released: true},
 		{Name: "waits", Wave: rollout.Excluded, Released: true, Waits: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestR41Redirects: which removals reach their cluster as the other name does.
+func TestR41Redirects(t *testing.T) {
+	removing := func(reason string, hooks int32) *v1alpha1.BundleDeployment {
+		return child("t", "", func(d *v1alpha1.BundleDeployment) {
+			d.DeletionTimestamp = &metav1.Time{Time: now}
+			d.Status.Hooks = &v1alpha1.HooksStatus{OnDelete: hooks}
+			d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: v1alpha1.RemovalBlockedCondition, Status: metav1.ConditionTrue, Reason: reason})
+		})
+	}
+	proven, claimed := identity.Leaving{Successor: "x", Proven: true}, identity.Leaving{Successor: "x"}
+	for name, tc := range map[string]struct {
+		reason  string
+		child   *v1alpha1.BundleDeployment
+		leaving identity.Leaving
+		want    bool
+	}{
+		"leaves":                        {"nothing takes over", removing(v1alpha1.ReasonKubeConfigNotFound, 0), identity.Leaving{}, false},
+		"same server":                   {"it is proven", child("t", ""), proven, true},
+		"same server, hooks":            {"they reach the same server", removing(v1alpha1.ReasonKubeConfigNotFound, 1), proven, true},
+		"same server, waits":            {"the other name is not compared", child("t", ""), identity.Leaving{Successor: "x", Proven: true, Waits: "because"}, false},
+		"another server":                {"its own kubeconfig is not known to be gone", child("t", ""), claimed, false},
+		"another server, unreachable":   {"its own kubeconfig is there", removing(v1alpha1.ReasonClusterUnreachable, 0), claimed, false},
+		"another server, gone":          {"nothing else leads there", removing(v1alpha1.ReasonKubeConfigNotFound, 0), claimed, true},
+		"another server, gone, hooks":   {"they have Secrets of the former cluster", removing(v1alpha1.ReasonKubeConfigNotFound, 1), claimed, false},
+		"another server, gone, waiting": {"the other name is not compared", removing(v1alpha1.ReasonKubeConfigNotFound, 0), identity.Leaving{Successor: "x", Waits: "because"}, false},
+	} {
+		if got := Redirects(tc.child, tc.leaving); got != tc.want {
+			t.Errorf("%s: %s, and it is %v", name, tc.reason, got)
+		}
 	}
 }

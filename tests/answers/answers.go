@@ -84,7 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(refused.Code)
 		answer = metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-			Code: int32(refused.Code), Reason: refused.Reason, Message: "refused as " + string(refused.Reason), //nolint:gosec // a code of HTTP
+			Code: int32(refused.Code), Reason: refused.Reason, Message: "refused as " + string(refused.Reason),
 		}
 	}
 	_ = json.NewEncoder(w).Encode(answer)

@@ -468,7 +468,7 @@ func TestF54PlanOfLinks(t *testing.T) {
 			t.Errorf("%s %s is deleted", o.Kind, o.Name)
 		}
 	}
-	if !strings.Contains(v.Held, `links are not followed: "all.yaml"`) || !strings.Contains(strings.Join(v.Warnings, "\n"), `"all.yaml" is a symbolic link`) {
+	if !strings.Contains(v.Held, `links are not followed and missing from the artifact: "all.yaml"`) || !strings.Contains(strings.Join(v.Warnings, "\n"), `"all.yaml" is a symbolic link`) {
 		t.Errorf("held %q, warnings %q", v.Held, v.Warnings)
 	}
 }

@@ -16,12 +16,10 @@ const (
 	// ArtifactInStorageCondition is True while the artifact of the status is
 	// stored and served with the digest that is advertised.
 	ArtifactInStorageCondition = "ArtifactInStorage"
-	// FetchFailedCondition is True while a source cannot be resolved or fetched;
-	// the last good artifact stays published.
+	// FetchFailedCondition is True while a source cannot be resolved or fetched; the last good artifact stays published.
 	FetchFailedCondition = "FetchFailed"
-	// SourceVerifiedCondition tells whether the published content, or the content that
-	// should be published, has a signature that the sources trust. It is present while
-	// one of the sources demands a signature.
+	// SourceVerifiedCondition tells whether the published content, or the content that should be published, has a signature
+	// that the sources trust. It is present while one of the sources demands a signature.
 	SourceVerifiedCondition = "SourceVerified"
 	// StorageOperationFailedCondition is True while the artifact cannot be written
 	// or read, for instance because the volume is full.
@@ -64,9 +62,8 @@ const (
 	ReasonInvalidContent = "InvalidContent"
 	// ReasonDigestMismatch says that the content does not have the digest it should have.
 	ReasonDigestMismatch = "DigestMismatch"
-	// ReasonVerificationFailed says that there is no signature which the source's
-	// trust accepts: it is missing, of other content, by an untrusted signer, or no
-	// longer valid.
+	// ReasonVerificationFailed says that there is no signature which the source's trust accepts: it is missing, of other
+	// content, by an untrusted signer, or no longer valid.
 	ReasonVerificationFailed = "VerificationFailed"
 	// ReasonTrustChanged says that the trusted keys or policies changed after the published content was accepted, and that
 	// they have not accepted it yet. Installed deployments keep it; no new deployment installs it.
@@ -77,8 +74,7 @@ const (
 	// ReasonImageDenied says that a BundleImagePolicy denies an image of the source. What was published is withdrawn.
 	// Installed deployments keep it; no new deployment installs it.
 	ReasonImageDenied = "ImageDenied"
-	// ReasonUploadPending says that the content which the source names was not uploaded yet,
-	// or is no longer in storage.
+	// ReasonUploadPending says that the content which the source names was not uploaded yet, or is no longer in storage.
 	ReasonUploadPending = "UploadPending"
 	// ReasonExternalArtifactFailed says that the ExternalArtifact of the source's name
 	// cannot be kept: Flux is not installed, or the name is taken.
@@ -94,9 +90,8 @@ const (
 	// ReasonFailed says that the controller failed for a reason that no other covers, such
 	// as a write that the API server refuses. Both kinds have it.
 	ReasonFailed = "Failed"
-	// ReasonWrittenByAnotherVersion says that a resource needs data that another version of
-	// Satchel stored, and that this version can neither read nor recreate. The message has the
-	// cause. BundleDeployments and BundleRollouts have it.
+	// ReasonWrittenByAnotherVersion says that a resource needs data that another version of Satchel stored, and that this
+	// version can neither read nor recreate. The message has the cause. BundleDeployments and BundleRollouts have it.
 	ReasonWrittenByAnotherVersion = "WrittenByAnotherVersion"
 )
 
@@ -114,9 +109,8 @@ const (
 	AppliedCondition = "Applied"
 	// HealthyCondition is True when all objects are healthy as kstatus defines it.
 	HealthyCondition = "Healthy"
-	// ApprovalPendingCondition is True while a plan waits for an approval, or a deletion
-	// for a higher prune limit. It is absent otherwise, and does not change whether the
-	// applied revision is Ready.
+	// ApprovalPendingCondition is True while a plan waits for an approval, or a deletion for a higher prune limit. It is
+	// absent otherwise, and does not change whether the applied revision is Ready.
 	ApprovalPendingCondition = "ApprovalPending"
 	// RemovalBlockedCondition is True while a deleted BundleDeployment cannot remove its
 	// objects, since the time of its last transition. Its message says what is missing, when
@@ -193,28 +187,24 @@ const (
 	ReasonArtifactFailed = "ArtifactFailed"
 	// ReasonConversionFailed says that the bundle is not valid in its format.
 	ReasonConversionFailed = "ConversionFailed"
-	// ReasonConverting says that the conversion of the bundle takes long, or waits for a worker
-	// process.
+	// ReasonConverting says that the conversion of the bundle takes long, or waits for a worker process.
 	ReasonConverting = "Converting"
 	// ReasonCPUBudgetExceeded says that the conversions of the namespace have used the CPU time
 	// that they may use in ten minutes. It is retried when CPU time is available again.
 	ReasonCPUBudgetExceeded = "CPUBudgetExceeded"
 	// ReasonWorkerUnavailable says that no process could be started to convert the bundle.
 	ReasonWorkerUnavailable = "WorkerUnavailable"
-	// ReasonWaitingForMemory says that other large bundles use the memory that the controller has
-	// for objects.
+	// ReasonWaitingForMemory says that other large bundles use the memory that the controller has for objects.
 	ReasonWaitingForMemory = "WaitingForMemory"
 	// ReasonInputNotFound says that a Secret or ConfigMap with values could not be read: it or
 	// its key does not exist, or the ServiceAccount lacks the permission to get it.
 	ReasonInputNotFound = "InputNotFound"
-	// ReasonInputInvalid says that a Secret or ConfigMap holds no valid values, or values that
-	// contradict each other.
+	// ReasonInputInvalid says that a Secret or ConfigMap holds no valid values, or values that contradict each other.
 	ReasonInputInvalid = "InputInvalid"
 	// ReasonAccountNotFound says that the ServiceAccount does not exist.
 	ReasonAccountNotFound = "AccountNotFound"
-	// ReasonKubeConfigNotFound says that what leads to the remote cluster could not be read: the
-	// Secret or its key, or the ClusterProfile or the Secret that it names, does not exist, or the
-	// ServiceAccount lacks the permission to get it.
+	// ReasonKubeConfigNotFound says that what leads to the remote cluster could not be read: the Secret or its key, or the
+	// ClusterProfile or the Secret that it names, does not exist, or the ServiceAccount lacks the permission to get it.
 	ReasonKubeConfigNotFound = "KubeConfigNotFound"
 	// ReasonKubeConfigRefused says that the kubeconfig, or the ClusterProfile, contains an entry
 	// that is not accepted, or a server address that is forbidden. The message names the entry.
@@ -233,11 +223,9 @@ const (
 	ReasonDependencyNotReady = "DependencyNotReady"
 	// ReasonDependencyCycle says that the deployment depends on itself by way of others.
 	ReasonDependencyCycle = "DependencyCycle"
-	// ReasonInvalidExpression says that a CEL expression of the spec is invalid, or costs
-	// too much.
+	// ReasonInvalidExpression says that a CEL expression of the spec is invalid, or costs too much.
 	ReasonInvalidExpression = "InvalidExpression"
-	// ReasonTargetChanged says that the objects of the inventory live in another
-	// cluster than the one that is reached now.
+	// ReasonTargetChanged says that the objects of the inventory live in another cluster than the one that is reached now.
 	ReasonTargetChanged = "TargetChanged"
 	// ReasonPlanRefused says that the plan has violations: missing permissions,
 	// objects of other owners, missing kinds or namespaces.

@@ -12,7 +12,6 @@ import (
 	"testing/fstest"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,11 +94,10 @@ func TestF50ConversionWebhookThatDoesNotRunYet(t *testing.T) {
 	if state := r.gadgetState(t, group); state != "Webhook v1 v2!" {
 		t.Errorf("in the end the CRD is %q", state)
 	}
-	r.delete(t, object("v1", "Service", namespace, "gadgets-service"))
-	local := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gadgets-service"}}
-	local.Spec.Type, local.Spec.ExternalName = corev1.ServiceTypeExternalName, "localhost"
-	r.create(t, local)
 	r.eventually(t, t.Context(), "the conversion answers", func(ctx context.Context) (bool, string) {
+		if err := r.redirect(ctx, namespace); err != nil {
+			return false, err.Error()
+		}
 		err := r.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "one"}, object(group+"/v2", "Gadget", namespace, "one"))
 		return err == nil, fmt.Sprint(err)
 	})

@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,11 +90,6 @@ func TestWebhooksAreCalled(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", serving(group, r.serve(t, namespace)))
 	key := r.deploy(t, namespace, "app", rarely)
 	r.ready(t, key, published.Revision)
-	// The Service leads to this machine; nothing corrects it meanwhile.
-	r.delete(t, object("v1", "Service", namespace, "gadgets-service"))
-	here := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gadgets-service"}}
-	here.Spec.Type, here.Spec.ExternalName = corev1.ServiceTypeExternalName, "localhost"
-	r.create(t, here)
 	r.called(t, namespace, group, "first")
 
 	// Everything is issued again; a restart finds it missing.
@@ -103,30 +97,54 @@ func TestWebhooksAreCalled(t *testing.T) {
 	r.delete(t, object("v1", "Secret", namespace, servingSecret))
 	d := r.drive(t, key, nil)
 	d.reconcile(t)
-	r.delete(t, object("v1", "Service", namespace, "gadgets-service"))
-	here.ResourceVersion, here.UID = "", ""
-	r.create(t, here)
 	r.called(t, namespace, group, "second")
 }
 
 // called creates objects, which two webhooks have to allow, and reads one in another
-// version, which the third converts.
+// version, which the third converts. The Service leads to this machine meanwhile; it is
+// changed again when a reconcile, which may still be under way, corrected it.
 func (r *rig) called(t *testing.T, namespace, group, name string) {
 	t.Helper()
-	r.eventually(t, t.Context(), "the webhooks answer", func(ctx context.Context) (bool, string) {
+	redirected := func(what string, done func(ctx context.Context) (bool, string)) {
+		t.Helper()
+		r.eventually(t, t.Context(), what, func(ctx context.Context) (bool, string) {
+			if err := r.redirect(ctx, namespace); err != nil {
+				return false, err.Error()
+			}
+			return done(ctx)
+		})
+	}
+	redirected("the webhooks answer", func(ctx context.Context) (bool, string) {
 		err := r.admin.Create(ctx, object(group+"/v1", "Gadget", namespace, name))
 		return err == nil, fmt.Sprint(err)
 	})
 	t.Cleanup(func() {
 		_ = r.admin.Delete(context.WithoutCancel(t.Context()), object(group+"/v1", "Gadget", namespace, name))
 	})
-	if err := r.admin.Create(t.Context(), object(group+"/v1", "Gadget", namespace, "refused")); err == nil || !strings.Contains(err.Error(), "denied the request") {
-		t.Errorf("an object that the webhook refuses was created (%v)", err)
-	}
-	r.eventually(t, t.Context(), "the conversion answers", func(ctx context.Context) (bool, string) {
+	redirected("the webhook refuses", func(ctx context.Context) (bool, string) {
+		err := r.admin.Create(ctx, object(group+"/v1", "Gadget", namespace, "refused"))
+		if err == nil {
+			t.Fatal("an object that the webhook refuses was created")
+		}
+		return strings.Contains(err.Error(), "denied the request"), err.Error()
+	})
+	redirected("the conversion answers", func(ctx context.Context) (bool, string) {
 		err := r.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object(group+"/v2", "Gadget", namespace, name))
 		return err == nil, fmt.Sprint(err)
 	})
+}
+
+// redirect makes the Service of the webhooks an alias of this machine.
+func (r *rig) redirect(ctx context.Context, namespace string) error {
+	var service corev1.Service
+	if err := r.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "gadgets-service"}, &service); err != nil {
+		return err
+	}
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		return nil
+	}
+	service.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}
+	return r.admin.Update(ctx, &service)
 }
 
 func TestI3CertificatesAreNotWrittenAtRest(t *testing.T) {

@@ -24,11 +24,15 @@ func TestBundleDeploymentAdmission(t *testing.T) {
 		"all fields": {reason: "nothing contradicts", spec: aDeployment + `
 path: a/b
 format: registry+v1
-installNamespace: b
-createNamespace: true
+target:
+  namespace: b
+  createNamespace: true
+  kubeConfig: {secretRef: {name: prod, key: config}}
+  serviceAccountName: installer
 interval: 1m
 retryInterval: 5s
-timeout: 90s
+health:
+  timeout: 90s
 suspend: true
 registryV1:
   watchNamespaces: [b, c]
@@ -48,19 +52,18 @@ registryV1:
     nodeSelector: {a: b}
     affinity: {nodeAffinity: {}}
     annotations: {a: b}
-crds: {upgradeSafety: Warn, upgradeSafetyExemptions: [widgets.example.com]}
+apply:
+  crds: {upgradeSafety: Warn, upgradeSafetyExemptions: [widgets.example.com]}
 prune: {enabled: false}
-kubeConfig: {secretRef: {name: prod, key: config}}
-remoteServiceAccountName: installer
 remediation: {strategy: Rollback, retries: 3}
 historyLimit: 10`},
 		"kubeconfig":             {reason: "the key may be left out", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod}}"},
-		"kubeconfig of nothing":  {reason: "which Secret?", spec: aDeployment + "\nkubeConfig: {}", want: "spec.kubeConfig: Invalid value: exactly one of the fields in [secretRef clusterProfileRef] must be set"},
-		"kubeconfig elsewhere":   {reason: "no reference names a namespace", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod, namespace: b}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.kubeConfig.secretRef.namespace"`},
-		"kubeconfig in a path":   {reason: "a bare name", spec: aDeployment + "\nkubeConfig: {secretRef: {name: ../b/prod}}", want: `spec.kubeConfig.secretRef.name: Invalid value: "../b/prod": must be the bare name of an object in this namespace: lower-case letters, digits, '-' and '.'`},
-		"kubeconfig of a cloud":  {reason: "the controller logs in nowhere as itself", spec: aDeployment + "\nkubeConfig: {configMapRef: {name: prod}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.kubeConfig.configMapRef"`},
+		"kubeconfig of nothing":  {reason: "which Secret?", spec: aDeployment + "\nkubeConfig: {}", want: "spec.target.kubeConfig: Invalid value: exactly one of the fields in [secretRef clusterProfileRef] must be set"},
+		"kubeconfig elsewhere":   {reason: "no reference names a namespace", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod, namespace: b}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.target.kubeConfig.secretRef.namespace"`},
+		"kubeconfig in a path":   {reason: "a bare name", spec: aDeployment + "\nkubeConfig: {secretRef: {name: ../b/prod}}", want: `spec.target.kubeConfig.secretRef.name: Invalid value: "../b/prod": must be the bare name of an object in this namespace: lower-case letters, digits, '-' and '.'`},
+		"kubeconfig of a cloud":  {reason: "the controller logs in nowhere as itself", spec: aDeployment + "\nkubeConfig: {configMapRef: {name: prod}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.target.kubeConfig.configMapRef"`},
 		"remote account at home": {reason: "it would be ignored", spec: aDeployment + "\nremoteServiceAccountName: a", want: "spec: Invalid value: remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"},
-		"remote account of all":  {reason: "a ServiceAccount, and no group", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod}}\nremoteServiceAccountName: system:masters", want: `spec.remoteServiceAccountName: Invalid value: "system:masters": must be the name of a ServiceAccount: lower-case letters, digits, '-' and '.'`},
+		"remote account of all":  {reason: "a ServiceAccount, and no group", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod}}\nremoteServiceAccountName: system:masters", want: `spec.target.serviceAccountName: Invalid value: "system:masters": must be the name of a ServiceAccount: lower-case letters, digits, '-' and '.'`},
 		"strategy":               {reason: "only what is written", spec: aDeployment + "\nremediation: {strategy: Uninstall}", want: `spec.remediation.strategy: Unsupported value: "Uninstall": supported values: "None", "Rollback"`},
 		"no retries":             {reason: "fewer than none", spec: aDeployment + "\nremediation: {retries: -1}", want: "spec.remediation.retries: Invalid value: -1: spec.remediation.retries in body should be greater than or equal to 0"},
 		"no history":             {reason: "what is tried is part of it", spec: aDeployment + "\nhistoryLimit: 0", want: "spec.historyLimit: Invalid value: 0: spec.historyLimit in body should be greater than or equal to 1"},
@@ -92,11 +95,11 @@ historyLimit: 10`},
 		"certificate provider":  {reason: "only what is written", spec: aDeployment + "\nregistryV1: {certificateProvider: vault}", want: `spec.registryV1.certificateProvider: Unsupported value: "vault": supported values: "self-signed", "cert-manager", "service-ca"`},
 		"requirements":          {reason: "only what is written", spec: aDeployment + "\nregistryV1: {requirements: Maybe}", want: `spec.registryV1.requirements: Unsupported value: "Maybe": supported values: "Enforce", "Warn", "None"`},
 		"pod annotations":       {reason: "only what is written", spec: aDeployment + "\nregistryV1: {podAnnotations: None}", want: `spec.registryV1.podAnnotations: Unsupported value: "None": supported values: "All", "Required"`},
-		"upgrade safety":        {reason: "only what is written", spec: aDeployment + "\ncrds: {upgradeSafety: Never}", want: `spec.crds.upgradeSafety: Unsupported value: "Never": supported values: "Enforce", "Warn", "None"`},
-		"exempted twice":        {reason: "a set", spec: aDeployment + "\ncrds: {upgradeSafetyExemptions: [a.b, a.b]}", want: `spec.crds.upgradeSafetyExemptions[1]: Duplicate value: "a.b"`},
+		"upgrade safety":        {reason: "only what is written", spec: aDeployment + "\ncrds: {upgradeSafety: Never}", want: `spec.apply.crds.upgradeSafety: Unsupported value: "Never": supported values: "Enforce", "Warn", "None"`},
+		"exempted twice":        {reason: "a set", spec: aDeployment + "\ncrds: {upgradeSafetyExemptions: [a.b, a.b]}", want: `spec.apply.crds.upgradeSafetyExemptions[1]: Duplicate value: "a.b"`},
 		"config of no fields":   {reason: "a mapping, checked when the bundle is converted", spec: aDeployment + "\nregistryV1: {deploymentConfig: [a]}", want: `spec.registryV1.deploymentConfig: Invalid value: "array": spec.registryV1.deploymentConfig in body must be of type object: "array"`},
-		"namespace in capitals": {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: Prod", want: `spec.installNamespace: Invalid value: "Prod": must be the name of a namespace: lower-case letters, digits and '-'`},
-		"long namespace":        {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: " + strings.Repeat("a", 64), want: "spec.installNamespace: Too long: may not be more than 63 bytes"},
+		"namespace in capitals": {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: Prod", want: `spec.target.namespace: Invalid value: "Prod": must be the name of a namespace: lower-case letters, digits and '-'`},
+		"long namespace":        {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: " + strings.Repeat("a", 64), want: "spec.target.namespace: Too long: may not be more than 63 bytes"},
 	})
 }
 
@@ -158,7 +161,7 @@ func TestDefaults(t *testing.T) {
 		"spec.registryV1.certificateProvider": "self-signed",
 		"spec.registryV1.requirements":        "Enforce",
 		"spec.registryV1.podAnnotations":      "All",
-		"spec.crds.upgradeSafety":             "Enforce",
+		"spec.apply.crds.upgradeSafety":             "Enforce",
 
 		"status.observedGeneration": int64(-1),
 		"spec.interval":             "10m",

@@ -23,7 +23,7 @@ func TestM15RepositoriesAtAdmission(t *testing.T) {
 	} {
 		want := ""
 		if message != "" {
-			want = fmt.Sprintf("spec.sources[0].git.repository: Invalid value: %q: %s", url, message)
+			want = fmt.Sprintf("spec.sources[0].git.url: Invalid value: %q: %s", url, message)
 		}
 		cases[fmt.Sprintf("%q", url)] = admitted{
 			reason: url, spec: fmt.Sprintf("sources: [{git: {repository: %q, secretRef: {name: login}}}]", url), want: want,

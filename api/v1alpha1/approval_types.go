@@ -86,8 +86,8 @@ type ExecutedPlan struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// Time at which it was begun.
-	Time metav1.Time `json:"time"`
+	// StartTime is when it was begun.
+	StartTime metav1.Time `json:"startTime"`
 
 	// ServiceAccountName that is impersonated to carry it out.
 	ServiceAccountName string `json:"serviceAccountName"`
@@ -96,9 +96,9 @@ type ExecutedPlan struct {
 	// +optional
 	RemoteServiceAccountName string `json:"remoteServiceAccountName,omitempty"`
 
-	// KubeConfig of the cluster on which it is carried out.
+	// Cluster on which it is carried out.
 	// +optional
-	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
+	Cluster *ClusterReference `json:"cluster,omitempty"`
 
 	// KubeConfigReach are keyed hashes of the server, the certificate authorities and the user
 	// of that kubeconfig.

@@ -31,15 +31,9 @@ type BundleCatalogSpec struct {
 	// +optional
 	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
 
-	// Sources is a list with one item, the place that the catalog comes from: image, git, http or
-	// configMap, as in a BundleSource. It has no destination.
+	// Source is the place that the catalog comes from.
 	// +required
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=1
-	// +kubebuilder:validation:XValidation:rule="self.all(s, !has(s.destination) || s.destination == '')",message="a catalog has one source, which needs no destination: remove it, and use spec.path for a folder"
-	// +kubebuilder:validation:XValidation:rule="self.all(s, !has(s.upload) && !has(s.helm))",message="a catalog comes from image, git, http or configMap"
-	Sources []Source `json:"sources"`
+	Source CatalogSource `json:"source"`
 
 	// Path is the folder or file of the catalog in the content. Without it, that is the folder in
 	// the label operators.operatorframework.io.index.configs.v1 of an image, and else
@@ -53,6 +47,28 @@ type BundleCatalogSpec struct {
 	// OLM v1.
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
+}
+
+// CatalogSource is the place that a catalog comes from: exactly one of its fields is set.
+//
+// +kubebuilder:validation:ExactlyOneOf=image;git;http;configMap
+type CatalogSource struct {
+	// Image takes the files of a container image or OCI artifact.
+	// +optional
+	Image *ImageSource `json:"image,omitempty"`
+
+	// Git takes the files of a commit in a Git repository.
+	// +optional
+	Git *GitSource `json:"git,omitempty"`
+
+	// HTTP takes the files of an archive.
+	// +optional
+	HTTP *HTTPSource `json:"http,omitempty"`
+
+	// ConfigMap takes the keys of data and binaryData of a ConfigMap in this namespace as
+	// files. It is read at each interval.
+	// +optional
+	ConfigMap *LocalReference `json:"configMap,omitempty"`
 }
 
 // BundleCatalogStatus is what the source controller last saw, and what it serves.

@@ -8,9 +8,7 @@ import (
 
 // BundleDeploymentSpec says which bundle is installed, where, and as which ServiceAccount.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.remoteServiceAccountName) || has(self.kubeConfig)",message="remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"
 // +kubebuilder:validation:ExactlyOneOf=source;sourceRef;catalog
-// +kubebuilder:validation:XValidation:rule=`(has(oldSelf.installNamespace) ? oldSelf.installNamespace : "") == (has(self.installNamespace) ? self.installNamespace : "")`,message="installNamespace cannot change; create another BundleDeployment instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.registryV1) || !has(self.format) || self.format == 'registry+v1'",message="registryV1 needs format registry+v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.helm) || !has(self.format) || self.format == 'helm'",message="helm needs format helm"
 type BundleDeploymentSpec struct {
@@ -44,44 +42,76 @@ type BundleDeploymentSpec struct {
 	// +optional
 	Format Format `json:"format,omitempty"`
 
-	// InstallNamespace receives the objects that name no namespace themselves. It
-	// defaults to the namespace of this object and cannot change.
-	// +optional
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
-	InstallNamespace string `json:"installNamespace,omitempty"`
-
-	// CreateNamespace creates the install namespace if it does not exist, with the
-	// permissions of the ServiceAccount. Such a namespace is never deleted.
-	// +optional
-	CreateNamespace bool `json:"createNamespace,omitempty"`
-
-	// AllowPodSecurityLabels permits the Namespaces of the bundle to carry labels of
-	// pod-security.kubernetes.io, which decide what Pods may do there. Without it the plan of
-	// such a bundle is refused while spec.approval.mode is Automatic; in the other modes
-	// the labels are part of what is approved.
-	// +optional
-	AllowPodSecurityLabels bool `json:"allowPodSecurityLabels,omitempty"`
-
 	// ServiceAccountName is the ServiceAccount of this namespace that is impersonated
 	// for every read and write of the bundle's objects: its RBAC permissions apply.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	ServiceAccountName ServiceAccountName `json:"serviceAccountName"`
 
-	// KubeConfig names another cluster to install on, by a kubeconfig in a Secret. The objects
-	// are installed there; the source and the Secret are on this cluster.
+	// Target is where the bundle is installed: by default in this namespace of this cluster.
 	// +optional
-	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
+	Target DeploymentTarget `json:"target,omitzero"`
 
-	// RemoteServiceAccountName is a ServiceAccount of the remote cluster, in the
-	// namespace there with the name of this one. It is impersonated for every read and
-	// write of the bundle's objects, and the user of the kubeconfig needs the permission
-	// to impersonate it. Satchel does not check that it exists. By default the user of
-	// the kubeconfig itself is used.
+	// RegistryV1 holds the options of the format registry+v1.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	RemoteServiceAccountName ServiceAccountName `json:"remoteServiceAccountName,omitempty"`
+	RegistryV1 *RegistryV1Options `json:"registryV1,omitempty"`
+
+	// Helm holds the options of the format helm.
+	// +optional
+	Helm *HelmOptions `json:"helm,omitempty"`
+
+	// Processors change the objects of a bundle of any format, one after the other, in this
+	// order.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Processors []Processor `json:"processors,omitempty"`
+
+	// Approval says which plans need an approval. By default no plan does.
+	// +optional
+	Approval *ApprovalOptions `json:"approval,omitempty"`
+
+	// DependsOn names BundleDeployments of this namespace that have to be ready before a new
+	// revision, or a change of this spec, is applied. Drift of the applied revision is still
+	// corrected. Deletion does not wait for dependencies.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=50
+	DependsOn []Dependency `json:"dependsOn,omitempty"`
+
+	// Apply says how objects are written that exist already, or that need care.
+	// +optional
+	// +kubebuilder:default={}
+	Apply ApplyOptions `json:"apply,omitzero"`
+
+	// Prune says what happens to objects that leave the bundle.
+	// +optional
+	// +kubebuilder:default={}
+	Prune PruneOptions `json:"prune,omitzero"`
+
+	// Drift says what is done about objects that another client changed or deleted, and
+	// which fields are left to other clients. Drift is corrected by default.
+	// +optional
+	Drift *DriftOptions `json:"drift,omitempty"`
+
+	// Health says which objects have to be healthy, when, and what that means.
+	// +optional
+	// +kubebuilder:default={}
+	Health HealthOptions `json:"health,omitzero"`
+
+	// Remediation says what happens when a revision fails.
+	// +optional
+	Remediation *RemediationOptions `json:"remediation,omitempty"`
+
+	// DeletionPolicy says what happens to the objects when this BundleDeployment is deleted.
+	// Delete, the default, deletes them in order. Orphan keeps all objects, with the
+	// annotation satchel.dev/orphaned, and the next BundleDeployment that contains one of them
+	// adopts it. The annotation satchel.dev/deletion-policy: Orphan keeps a single object,
+	// also when it leaves the bundle.
+	// +optional
+	// +kubebuilder:default=Delete
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// Interval at which all installed objects are compared with the bundle, in addition
 	// to the watches by which drift is corrected at once. Up to a tenth is subtracted, so
@@ -96,120 +126,55 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default="1m"
 	RetryInterval Duration `json:"retryInterval,omitzero"`
 
-	// Timeout is how long a revision may take to become healthy after it was
-	// applied, before it is reported as failed. It is still watched then, and Ready
-	// becomes True when it recovers. CustomResourceDefinitions have as long to be served.
-	// +optional
-	// +kubebuilder:default="5m"
-	Timeout Duration `json:"timeout,omitzero"`
-
 	// Suspend stops installing, upgrading and correcting drift, and the renewal of
 	// self-signed certificates; a warning is reported before they expire. Deletion still
 	// works.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// RegistryV1 holds the options of the format registry+v1.
+	// HistoryLimit is how many revisions status.history lists.
 	// +optional
-	RegistryV1 *RegistryV1Options `json:"registryV1,omitempty"`
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+}
 
-	// Helm holds the options of the format helm.
-	// +optional
-	Helm *HelmOptions `json:"helm,omitempty"`
-
-	// CommonMetadata are labels and annotations that every object of the bundle gets. It and
-	// the fields down to imageRewrites change the objects of a bundle of any format, in this
-	// order: patches, then namePrefix and nameSuffix, images, postBuild, commonMetadata,
-	// imageRewrites.
-	// +optional
-	CommonMetadata *CommonMetadata `json:"commonMetadata,omitempty"`
-
-	// Patches change objects of the bundle, one after the other.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:rule="self.map(p, size(p.patch)).sum() <= 262144",message="patches may have at most 262144 bytes in all: change the bundle instead"
-	Patches []Patch `json:"patches,omitempty"`
-
-	// NamePrefix is added at the beginning of the names of the bundle's objects, and of
-	// references between them. CustomResourceDefinitions, APIServices and Namespaces keep
-	// their names.
+// DeploymentTarget is where a bundle is installed.
+//
+// +kubebuilder:validation:XValidation:rule=`(has(oldSelf.__namespace__) ? oldSelf.__namespace__ : "") == (has(self.__namespace__) ? self.__namespace__ : "")`,message="namespace cannot change; create another BundleDeployment instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || has(self.kubeConfig) || has(self.clusterProfileRef)",message="serviceAccountName needs kubeConfig or clusterProfileRef: it is a ServiceAccount of the remote cluster"
+// +kubebuilder:validation:AtMostOneOf=kubeConfig;clusterProfileRef
+type DeploymentTarget struct {
+	// Namespace receives the objects that name no namespace themselves. It defaults to the
+	// namespace of this object and cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9][-a-z0-9.]*)?$')",message="must be the beginning of a name: lower-case letters, digits, '-' and '.', a letter or digit first"
-	NamePrefix string `json:"namePrefix,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a namespace: lower-case letters, digits and '-'"
+	Namespace string `json:"namespace,omitempty"`
 
-	// NameSuffix is added at the end in the same way.
+	// CreateNamespace creates the namespace if it does not exist, with the permissions of the
+	// ServiceAccount. Such a namespace is never deleted.
 	// +optional
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([-a-z0-9.]*[a-z0-9])?$')",message="must be the end of a name: lower-case letters, digits, '-' and '.', a letter or digit last"
-	NameSuffix string `json:"nameSuffix,omitempty"`
+	CreateNamespace bool `json:"createNamespace,omitempty"`
 
-	// Images change names, tags and digests of images in containers of the bundle.
+	// ClusterReference names another cluster to install on. The objects are installed there;
+	// the source and the Secret with the kubeconfig are on this cluster.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=100
-	Images []ImageOverride `json:"images,omitempty"`
+	*ClusterReference `json:",inline"`
 
-	// PostBuild replaces variables, such as ${region} or ${region:=eu}, in all strings of the
-	// bundle's objects. A variable without a value and without a default is an error.
-	// "$${region}" results in ${region}, and the annotation
-	// kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute: disabled,
-	// leaves an object as it is. Without it nothing is replaced.
+	// ServiceAccountName is a ServiceAccount of the remote cluster, in the
+	// namespace there with the name of this one. It is impersonated for every read and
+	// write of the bundle's objects, and the user of the kubeconfig needs the permission
+	// to impersonate it. Satchel does not check that it exists. By default the user of
+	// the kubeconfig itself is used.
 	// +optional
-	PostBuild *PostBuild `json:"postBuild,omitempty"`
+	// +kubebuilder:validation:MinLength=1
+	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
+}
 
-	// ImageRewrites move images from one registry or repository to another, last of all, with
-	// their tags and digests: in containers, and for registry+v1 also in variables and
-	// arguments that are images of relatedImages. The longest match is used.
-	// +optional
-	// +listType=map
-	// +listMapKey=from
-	// +kubebuilder:validation:MaxItems=100
-	ImageRewrites []ImageRewrite `json:"imageRewrites,omitempty"`
-
-	// OptionalKinds are kinds that the cluster may lack: their objects are left out while the
-	// cluster does not serve the kind, and applied soon after it does.
-	// +optional
-	// +listType=map
-	// +listMapKey=group
-	// +listMapKey=kind
-	// +kubebuilder:validation:MaxItems=50
-	OptionalKinds []OptionalKind `json:"optionalKinds,omitempty"`
-
-	// DependsOn names BundleDeployments of this namespace that have to be ready before a new
-	// revision, or a change of this spec, is applied. Drift of the applied revision is still
-	// corrected. Deletion does not wait for dependencies.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=50
-	DependsOn []Dependency `json:"dependsOn,omitempty"`
-
-	// Prune says what happens to objects that leave the bundle.
-	// +optional
-	// +kubebuilder:default={}
-	Prune PruneOptions `json:"prune,omitzero"`
-
-	// DeletionPolicy says what happens to the objects when this BundleDeployment is deleted.
-	// Delete, the default, deletes them in order. Orphan keeps all objects, with the
-	// annotation satchel.dev/orphaned, and the next BundleDeployment that contains one of them
-	// adopts it. The annotation satchel.dev/deletion-policy: Orphan keeps a single object,
-	// also when it leaves the bundle.
-	// +optional
-	// +kubebuilder:default=Delete
-	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
-
-	// CRDs says how CustomResourceDefinitions of the bundle are treated.
-	// +optional
-	CRDs *CRDOptions `json:"crds,omitempty"`
-
-	// DriftDetection says what is done about objects that another client changed or deleted,
-	// and which fields are left to other clients. Drift is corrected by default.
-	// +optional
-	DriftDetection *DriftDetection `json:"driftDetection,omitempty"`
-
+// ApplyOptions say how objects are written that exist already, or that need care.
+type ApplyOptions struct {
 	// CollisionProtection says what happens to objects of the bundle that exist already and
 	// that this deployment did not create. Prevent, the default, refuses the plan; only an
 	// object with the annotation satchel.dev/orphaned is adopted. IfUnmanaged adopts unmanaged
@@ -223,45 +188,60 @@ type BundleDeploymentSpec struct {
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 
 	// Recreate says what happens when the API server refuses a change because a field is
-	// immutable, such as the template of a Job. Never, the default, reports it and keeps
+	// immutable, such as the template of a Job. None, the default, reports it and keeps
 	// the applied revision; OnImmutableChange deletes the object and recreates it once.
 	// PersistentVolumeClaims, PersistentVolumes, Namespaces, CustomResourceDefinitions
 	// and objects with the annotation satchel.dev/deletion-policy are never deleted for
 	// that, nor are StatefulSets if their PersistentVolumeClaims would be deleted too.
 	// +optional
-	// +kubebuilder:default=Never
+	// +kubebuilder:default=None
 	Recreate Recreate `json:"recreate,omitempty"`
 
-	// HealthChecks are the objects that have to be healthy, instead of all objects
+	// OptionalKinds are kinds that the cluster may lack: their objects are left out while the
+	// cluster does not serve the kind, and applied soon after it does.
+	// +optional
+	// +listType=map
+	// +listMapKey=group
+	// +listMapKey=kind
+	// +kubebuilder:validation:MaxItems=50
+	OptionalKinds []OptionalKind `json:"optionalKinds,omitempty"`
+
+	// PodSecurityLabels permits the Namespaces of the bundle to carry labels of
+	// pod-security.kubernetes.io, which decide what Pods may do there. Without it the plan of
+	// such a bundle is refused while spec.approval.mode is Automatic; in the other modes
+	// the labels are part of what is approved.
+	// +optional
+	PodSecurityLabels bool `json:"podSecurityLabels,omitempty"`
+
+	// CRDs says how CustomResourceDefinitions of the bundle are treated.
+	// +optional
+	CRDs *CRDOptions `json:"crds,omitempty"`
+}
+
+// HealthOptions say which objects have to be healthy, when, and what that means.
+type HealthOptions struct {
+	// Timeout is how long a revision may take to become healthy after it was
+	// applied, before it is reported as failed. It is still watched then, and Ready
+	// becomes True when it recovers. CustomResourceDefinitions have as long to be served.
+	// +optional
+	// +kubebuilder:default="5m"
+	Timeout Duration `json:"timeout,omitzero"`
+
+	// Checks are the objects that have to be healthy, instead of all objects
 	// of the bundle; they need not be in the bundle.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	HealthChecks []HealthCheck `json:"healthChecks,omitempty"`
+	Checks []HealthCheck `json:"checks,omitempty"`
 
-	// HealthCheckExprs compute the health of some kinds with CEL, instead of from the
+	// Expressions compute the health of some kinds with CEL, instead of from the
 	// usual fields of their status.
 	// +optional
 	// +listType=map
 	// +listMapKey=apiVersion
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=50
-	HealthCheckExprs []HealthCheckExpr `json:"healthCheckExprs,omitempty"`
-
-	// Approval says which plans need an approval. By default no plan does.
-	// +optional
-	Approval *ApprovalOptions `json:"approval,omitempty"`
-
-	// Remediation says what happens when a revision fails.
-	// +optional
-	Remediation *RemediationOptions `json:"remediation,omitempty"`
-
-	// HistoryLimit is how many revisions status.history lists.
-	// +optional
-	// +kubebuilder:default=5
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=50
-	HistoryLimit *int32 `json:"historyLimit,omitempty"`
+	Expressions []HealthExpression `json:"expressions,omitempty"`
 }
 
 // Format of a bundle.
@@ -335,55 +315,29 @@ type BundleDeploymentStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// LastAttemptedRevision is the revision of the artifact that was tried last.
+	// Attempted is the revision that was tried last.
 	// +optional
-	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
+	Attempted AttemptedRevision `json:"attempted,omitzero"`
 
-	// LastAppliedRevision is the last revision that was applied completely. Its drift is
-	// corrected, also while a newer one fails.
+	// Applied is the last revision that was applied completely. Its drift is corrected, also
+	// while a newer one fails.
 	// +optional
-	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
+	Applied AppliedRevision `json:"applied,omitzero"`
 
-	// LastAppliedOriginRevision names LastAppliedRevision as its upstream does, such as
-	// main@sha1:<commit> or v1.2.3@sha256:<manifest digest>: the originRevision of the
-	// BundleSource, or org.opencontainers.image.revision of the artifact of a Flux source,
-	// and without that its revision. When only this changes, nothing is applied.
+	// Healthy is the last revision of which all objects were healthy.
 	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	LastAppliedOriginRevision string `json:"lastAppliedOriginRevision,omitempty"`
+	Healthy HealthyRevision `json:"healthy,omitzero"`
 
-	// LastAppliedVersion is the version of the bundle in LastAppliedRevision: of the package
-	// of a registry+v1 bundle, or of the chart. Other formats have none; there it is the
-	// tag of the origin revision, if that is a semantic version.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	LastAppliedVersion string `json:"lastAppliedVersion,omitempty"`
-
-	// LastHealthyRevision is the last revision of which all objects were healthy.
-	// +optional
-	LastHealthyRevision string `json:"lastHealthyRevision,omitempty"`
-
-	// LastHealthyArtifact is where the content of LastHealthyRevision was loaded from:
-	// remediation may have to go back to it.
-	// +optional
-	LastHealthyArtifact *KeptArtifact `json:"lastHealthyArtifact,omitempty"`
-
-	// RejectedRevision is the revision that failed and was rolled back to the last healthy
+	// Rejected is the revision that failed and was rolled back to the last healthy
 	// one. It is not tried again until the source has another revision, the spec changes,
 	// or a reconcile is requested.
 	// +optional
-	RejectedRevision string `json:"rejectedRevision,omitempty"`
+	Rejected RejectedRevision `json:"rejected,omitzero"`
 
 	// History lists what became of the last revisions, the newest first.
 	// +optional
 	// +listType=atomic
 	History []RevisionRecord `json:"history,omitempty"`
-
-	// LastAppliedTime is when all objects of LastAppliedRevision were applied,
-	// last with one that had to be created or updated; repairing drift does not
-	// move it. The timeout counts from then.
-	// +optional
-	LastAppliedTime *metav1.Time `json:"lastAppliedTime,omitempty"`
 
 	// Plan sums up what the last attempt was going to do.
 	// +optional
@@ -405,20 +359,6 @@ type BundleDeploymentStatus struct {
 	// Format in which the bundle was read.
 	// +optional
 	Format Format `json:"format,omitempty"`
-
-	// Package is the OLM package that LastHealthyRevision contains, where it is in
-	// the format registry+v1. Bundles of this namespace that require a package
-	// find it here.
-	// +optional
-	Package *PackageStatus `json:"package,omitempty"`
-
-	// Requires are the packages and kinds that the bundle in LastHealthyRevision requires, where it
-	// is in the format registry+v1, at most 50. A plan of another BundleDeployment of this
-	// namespace that takes one of them away is refused.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=50
-	Requires []BundleRequirement `json:"requires,omitempty"`
 
 	// Catalog says what spec.catalog resolved to, and what of it is installed.
 	// +optional
@@ -448,6 +388,72 @@ type BundleDeploymentStatus struct {
 	// reconcile.fluxcd.io/requestedAt that was handled last.
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
+}
+
+// AttemptedRevision is a revision that was tried.
+type AttemptedRevision struct {
+	// Revision of the artifact.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+}
+
+// AppliedRevision is a revision that was applied completely.
+type AppliedRevision struct {
+	// Revision of the artifact.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+
+	// OriginRevision names the revision as its upstream does, such as main@sha1:<commit> or
+	// v1.2.3@sha256:<manifest digest>: the originRevision of the BundleSource, or
+	// org.opencontainers.image.revision of the artifact of a Flux source, and without that
+	// the revision. When only this changes, nothing is applied.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	OriginRevision string `json:"originRevision,omitempty"`
+
+	// Version of the bundle: of the package of a registry+v1 bundle, or of the chart. Other
+	// formats have none; there it is the tag of the origin revision, if that is a semantic
+	// version.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Version string `json:"version,omitempty"`
+
+	// CompletionTime is when all objects of the revision were applied, last with one that had
+	// to be created or updated; repairing drift does not move it. The timeout counts from then.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+}
+
+// HealthyRevision is a revision of which all objects were healthy.
+type HealthyRevision struct {
+	// Revision of the artifact.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+
+	// Artifact is where the content of the revision was loaded from: remediation may have to
+	// go back to it.
+	// +optional
+	Artifact *KeptArtifact `json:"artifact,omitempty"`
+
+	// Package is the OLM package that the revision contains, where it is in the format
+	// registry+v1. Bundles of this namespace that require a package find it here.
+	// +optional
+	Package *PackageStatus `json:"package,omitempty"`
+
+	// Requires are the packages and kinds that the bundle requires, where it is in the format
+	// registry+v1, at most 50. A plan of another BundleDeployment of this namespace that takes
+	// one of them away is refused.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Requires []BundleRequirement `json:"requires,omitempty"`
+}
+
+// RejectedRevision is a revision that is not tried again.
+type RejectedRevision struct {
+	// Revision of the artifact.
+	// +optional
+	Revision string `json:"revision,omitempty"`
 }
 
 // PlanStatus sums up a plan.
@@ -519,10 +525,10 @@ type BundleRequirement struct {
 	// +kubebuilder:validation:MaxLength=253
 	Package string `json:"package,omitempty"`
 
-	// Versions is the range that the version of the package has to be in; empty for any.
+	// Range that the version of the package has to be in; empty for any.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	Versions string `json:"versions,omitempty"`
+	Range string `json:"range,omitempty"`
 
 	// Group of the kind; empty for the core group.
 	// +optional
@@ -550,7 +556,7 @@ type ObjectCounts struct {
 	Applied int32 `json:"applied"`
 
 	// Skipped is the number of objects that are not applied, because their kind is
-	// among spec.optionalKinds and the cluster does not serve it. They are applied as
+	// among spec.apply.optionalKinds and the cluster does not serve it. They are applied as
 	// soon as it does.
 	// +optional
 	Skipped int32 `json:"skipped,omitempty"`
@@ -564,12 +570,12 @@ type ObjectCounts struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=satchel,shortName=bdep
-// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.lastAppliedVersion`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.applied.version`
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
-// +kubebuilder:printcolumn:name="Origin",type=string,JSONPath=`.status.lastAppliedOriginRevision`,priority=1
-// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.lastAppliedRevision`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Origin",type=string,JSONPath=`.status.applied.originRevision`,priority=1
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.applied.revision`,priority=1
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects.applied`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name must have at most 63 characters"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.dependsOn) || self.spec.dependsOn.all(d, d.name != self.metadata.name)",message="spec.dependsOn must not name this BundleDeployment itself"

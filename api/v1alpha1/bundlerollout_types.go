@@ -48,11 +48,11 @@ const (
 
 // BundleRolloutSpec says which bundle goes to which clusters, and in which order.
 type BundleRolloutSpec struct {
-	// Paused stops further starts: no cluster gets another revision. What runs is still
+	// Suspend stops further starts: no cluster gets another revision. What runs is still
 	// reconciled, with drift corrected, by the BundleDeployments. Clusters that were started
 	// are not stopped.
 	// +optional
-	Paused bool `json:"paused,omitempty"`
+	Suspend bool `json:"suspend,omitempty"`
 
 	// Revision is the name of a revision of status.history to stay at, or to go to, in quotes,
 	// because it may look like a number. Empty, the default, follows the source. The current revision during a run stops the run and brings
@@ -184,7 +184,8 @@ type ClusterName = string
 
 // RolloutCluster is a single cluster.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.remoteServiceAccountName) || has(self.kubeConfig)",message="remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || has(self.kubeConfig) || has(self.clusterProfileRef)",message="serviceAccountName needs kubeConfig or clusterProfileRef: it is a ServiceAccount of the remote cluster"
+// +kubebuilder:validation:AtMostOneOf=kubeConfig;clusterProfileRef
 type RolloutCluster struct {
 	// Name of the cluster, unique in the rollout.
 	// +required
@@ -202,15 +203,15 @@ type RolloutCluster struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="the value of an annotation may have at most 4,096 characters: put longer values into a ConfigMap, and name it in postBuild.substituteFrom"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// KubeConfig of the cluster; the cluster of this object if left out.
+	// ClusterReference is how the cluster is reached; the cluster of this object if left out.
 	// +optional
-	KubeConfig *KubeConfigReference `json:"kubeConfig,omitempty"`
+	*ClusterReference `json:",inline"`
 
-	// RemoteServiceAccountName is spec.remoteServiceAccountName of the BundleDeployment of this
+	// ServiceAccountName is spec.target.serviceAccountName of the BundleDeployment of this
 	// cluster, instead of that of the template.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	RemoteServiceAccountName ServiceAccountName `json:"remoteServiceAccountName,omitempty"`
+	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
 }
 
 // KubeConfigSecretClusters selects Secrets with kubeconfigs.
@@ -241,7 +242,7 @@ type ClusterProfileClusters struct {
 	// +required
 	Selector metav1.LabelSelector `json:"selector"`
 
-	// AccessProvider is spec.kubeConfig.clusterProfileRef.accessProvider of the BundleDeployments.
+	// AccessProvider is spec.target.kubeConfig.clusterProfileRef.accessProvider of the BundleDeployments.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

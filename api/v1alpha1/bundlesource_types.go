@@ -114,11 +114,11 @@ type Source struct {
 // ImageSource is a container image or OCI artifact. All its layers are
 // flattened into one tree.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.semver) || (!self.ref.contains('@') && !self.ref.matches(':[^/]*$'))",message="semver chooses the tag: remove tag and digest from ref"
+// +kubebuilder:validation:XValidation:rule="!has(self.version) || (!self.reference.contains('@') && !self.reference.matches(':[^/]*$'))",message="version chooses the tag: remove tag and digest from reference"
 // +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider == 'generic' || !(has(self.certSecretRef) || (has(self.insecure) && self.insecure))",message="a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider"
 type ImageSource struct {
-	// Ref is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or
-	// quay.io/org/bundle@sha256:... Without either, the tag is latest, unless semver
+	// Reference is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or
+	// quay.io/org/bundle@sha256:... Without either, the tag is latest, unless version
 	// chooses it. Without a host the registry is Docker Hub. A tag is resolved to a digest
 	// once an interval, and that digest is what is fetched.
 	// +required
@@ -126,7 +126,7 @@ type ImageSource struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="!self.contains('://')",message="must be an image reference without a scheme, such as quay.io/org/bundle:v1.2.3"
 	// +kubebuilder:validation:XValidation:rule="self.contains('://') || self.matches('^[][A-Za-z0-9._:/@-]*$')",message="must be an image reference such as quay.io/org/bundle:v1.2.3, without blanks, a query or other signs"
-	Ref string `json:"ref"`
+	Reference string `json:"reference"`
 
 	// Platform chooses the child of a multi-platform index, as os/arch or
 	// os/arch/variant. It is the same on every node, since bundles hold manifests.
@@ -136,7 +136,7 @@ type ImageSource struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$')",message="must be os/arch or os/arch/variant, such as linux/amd64"
 	Platform string `json:"platform,omitempty"`
 
-	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken, and
+	// Version is a range such as ">=1.2 <2"; the newest tag within it is taken, and
 	// looked for again every interval. Only full versions such as 1.2.3 and v1.2.3 count,
 	// and prereleases only where the range names one. The tag 1.2.3_build.7 is the version
 	// 1.2.3+build.7; a version that is written with build metadata means this build only.
@@ -144,7 +144,7 @@ type ImageSource struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	SemVer string `json:"semver,omitempty"`
+	Version string `json:"version,omitempty"`
 
 	// Insecure reaches the registry over plain HTTP. It takes effect only for
 	// hosts that the source controller's --insecure-hosts flag lists.
@@ -263,27 +263,27 @@ type OIDCIdentity struct {
 
 // GitSource is a commit in a Git repository that is reached over HTTPS or SSH.
 //
-// +kubebuilder:validation:XValidation:rule="!self.repository.startsWith('ssh:') || has(self.secretRef)",message="an ssh:// repository needs secretRef, a Secret with identity and known_hosts"
-// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider != 'github' || (has(self.secretRef) && self.repository.startsWith('https:'))",message="provider github needs an https:// repository and secretRef, a Secret with the GitHub App"
+// +kubebuilder:validation:XValidation:rule="!self.url.startsWith('ssh:') || has(self.secretRef)",message="an ssh:// repository needs secretRef, a Secret with identity and known_hosts"
+// +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider != 'github' || (has(self.secretRef) && self.url.startsWith('https:'))",message="provider github needs an https:// repository and secretRef, a Secret with the GitHub App"
 type GitSource struct {
-	// Repository is the URL of the repository: https://host/path or
+	// URL of the repository: https://host/path or
 	// ssh://user@host/path. Plain http is accepted only for hosts that the source
 	// controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^[:space:][:cntrl:]/?#@-][^[:space:][:cntrl:]/?#@]*(/[^[:space:][:cntrl:]?#]*)?|ssh://([A-Za-z0-9._][A-Za-z0-9._@+-]*@)?[[A-Za-z0-9_][]A-Za-z0-9._:-]*/[^[:space:][:cntrl:]?#]+)$')",message="must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('%([01][0-9A-Fa-f]|7[Ff])')",message="must not hold control characters, however they are written"
-	Repository string `json:"repository"`
+	URL string `json:"url"`
 
 	// Ref says which commit to take; the head of the default branch if it is left out.
 	// +optional
 	Ref *GitRef `json:"ref,omitempty"`
 
-	// Directory is the folder of the repository to take; all of it if empty.
+	// Path is the folder of the repository to take; all of it if empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
-	Directory string `json:"directory,omitempty"`
+	Path string `json:"path,omitempty"`
 
 	// RecurseSubmodules takes the files of submodules as well, each at the commit that
 	// the repository names: at most 50 submodules in three levels. They have to lie on the
@@ -334,9 +334,9 @@ type GitVerification struct {
 	SecretRef LocalReference `json:"secretRef"`
 }
 
-// GitRef chooses a commit: at most one of branch, tag, semver, name and commit.
+// GitRef chooses a commit: at most one of branch, tag, version, name and commit.
 //
-// +kubebuilder:validation:AtMostOneOf=branch;tag;semver;name;commit
+// +kubebuilder:validation:AtMostOneOf=branch;tag;version;name;commit
 type GitRef struct {
 	// Branch to take the head of, resolved again every interval.
 	// +optional
@@ -352,12 +352,12 @@ type GitRef struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^[]!-)+-9;->@-Z_-}[:^ascii:]]+$') && !self.matches('(^|/)([.]|/|$)|[.]lock(/|$)|[.][.]|[.]$|@[{]|^(refs/(heads|tags)/)?-'))",message="must be a name that git check-ref-format takes, not beginning with -"
 	Tag string `json:"tag,omitempty"`
 
-	// SemVer is a range such as ">=1.2 <2"; the newest tag within it is taken. Short versions
+	// Version is a range such as ">=1.2 <2"; the newest tag within it is taken. Short versions
 	// such as v1.2 count as well. A repository may have 20,000 versions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	SemVer string `json:"semver,omitempty"`
+	Version string `json:"version,omitempty"`
 
 	// Name is the full name of a reference, such as refs/pull/12/head, resolved again
 	// every interval.
@@ -424,14 +424,14 @@ type HTTPSource struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.digest) || (has(self.version) && self.version.matches('^v?[0-9]+([.][0-9]+){0,2}(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$'))",message="a digest is that of one archive: set version to an exact version such as 1.2.3, or remove the digest"
 // +kubebuilder:validation:XValidation:rule="!has(self.passCredentials) || !self.passCredentials || has(self.secretRef)",message="passCredentials has no effect without secretRef"
 type HelmSource struct {
-	// Repository is the URL of the repository, without index.yaml. Plain http is accepted
+	// URL of the repository, without index.yaml. Plain http is accepted
 	// only for hosts that the source controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('oci://')",message="a registry has no index: use image with ref: HOST/PATH/CHART, and semver for a range, instead of helm"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('oci://')",message="a registry has no index: use image with reference: HOST/PATH/CHART, and version for a range, instead of helm"
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('oci://') || self.matches('^https?://[^[:space:]/?#@]+([/?][^[:space:]#]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)[?&;](((access|api|auth|bearer|deploy|id|job|oauth|private|refresh)[_-]?)?token|bearer|passwd|password|passphrase|(client[_-]?)?secret|api[_-]?key|authorization)=')",message="must not have a credential such as token= in its query, where every reader of this object sees it: put it into a Secret and name that in secretRef"
-	Repository string `json:"repository"`
+	URL string `json:"url"`
 
 	// Chart is the name of the chart in the index.
 	// +required

@@ -13,7 +13,7 @@ type Dependency struct {
 
 	// ReadyExpr is a CEL expression that has to be true as well, over dep, which is
 	// the other BundleDeployment, and self, which is this one: such as
-	// dep.status.lastAppliedRevision == self.metadata.annotations["example.com/revision"].
+	// dep.status.applied.revision == self.metadata.annotations["example.com/revision"].
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	ReadyExpr string `json:"readyExpr,omitempty"`

@@ -33,12 +33,12 @@ type HealthCheck struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// HealthCheckExpr computes the health of the objects of a kind by CEL expressions. Their
+// HealthExpression computes the health of the objects of a kind by CEL expressions. Their
 // variables are the top-level fields of the object, such as metadata and status.
 // An object is in progress if status.observedGeneration differs from
 // metadata.generation; else the first of inProgress, failed and current that is true
 // counts, and if none is true, the object is in progress.
-type HealthCheckExpr struct {
+type HealthExpression struct {
 	// APIVersion of the objects, such as example.com/v1. Objects of the kind in another
 	// version keep the usual rules.
 	// +required

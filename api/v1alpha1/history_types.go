@@ -18,9 +18,9 @@ type RevisionOrigin struct {
 	// +optional
 	Git string `json:"git,omitempty"`
 
-	// Directory of the Git repository that was taken; all of it if empty.
+	// Path of the Git repository that was taken; all of it if empty.
 	// +optional
-	Directory string `json:"directory,omitempty"`
+	Path string `json:"path,omitempty"`
 
 	// URL of an archive.
 	// +optional

@@ -98,9 +98,9 @@ type HooksStatus struct {
 	// +optional
 	Removed bool `json:"removed,omitempty"`
 
-	// FinishedTime is when the operation had ended with all of its hooks.
+	// CompletionTime is when the operation had ended with all of its hooks.
 	// +optional
-	FinishedTime *metav1.Time `json:"finishedTime,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
 // HookReference names the object of a hook.
@@ -128,8 +128,8 @@ type HookReference struct {
 type RunningHook struct {
 	HookReference `json:",inline"`
 
-	// StartedTime is when it was begun. It may take spec.timeout.
-	StartedTime metav1.Time `json:"startedTime"`
+	// StartTime is when it was begun. It may take spec.health.timeout.
+	StartTime metav1.Time `json:"startTime"`
 
 	// UID of its object, once that is created.
 	// +optional

@@ -31,13 +31,13 @@ const (
 
 // Recreate says what happens when the API server refuses a change of an object because
 // a field is immutable.
-// +kubebuilder:validation:Enum=Never;OnImmutableChange
+// +kubebuilder:validation:Enum=None;OnImmutableChange
 type Recreate string
 
 // Ways to deal with fields that cannot change.
 const (
-	// RecreateNever reports them.
-	RecreateNever Recreate = "Never"
+	// RecreateNone reports them.
+	RecreateNone Recreate = "None"
 	// RecreateOnImmutableChange deletes the object and creates it again.
 	RecreateOnImmutableChange Recreate = "OnImmutableChange"
 )

@@ -64,7 +64,7 @@ type RevisionRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	OriginRevision string `json:"originRevision,omitempty"`
 
-	// Version of the bundle, as in status.lastAppliedVersion.
+	// Version of the bundle, as in status.applied.version.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Version string `json:"version,omitempty"`
@@ -101,12 +101,12 @@ type RevisionRecord struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// StartedTime is when it was first tried.
-	StartedTime metav1.Time `json:"startedTime"`
+	// StartTime is when it was first tried.
+	StartTime metav1.Time `json:"startTime"`
 
-	// FinishedTime is when it came to its outcome.
+	// CompletionTime is when it came to its outcome.
 	// +optional
-	FinishedTime *metav1.Time `json:"finishedTime,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
 	// Outcome is Healthy, Failed, RolledBack or Superseded; empty while it is in progress.
 	// +optional
@@ -121,9 +121,9 @@ type RevisionRecord struct {
 	// +optional
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// LastFailedTime is when it failed last, where remediation counts that.
+	// FailureTime is when it failed last, where remediation counts that.
 	// +optional
-	LastFailedTime *metav1.Time `json:"lastFailedTime,omitempty"`
+	FailureTime *metav1.Time `json:"failureTime,omitempty"`
 
 	// Create, Update and Delete are the numbers of objects that its plan concerned.
 	// +optional

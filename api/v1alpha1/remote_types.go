@@ -2,24 +2,29 @@
 
 package v1alpha1
 
-// KubeConfigReference names the cluster that a bundle is installed on, where that is
-// another one than this. It has the form of the field of the same name of Flux,
-// without the configMapRef: what that describes would have the controller log in to a
-// cloud as itself.
-//
-// +kubebuilder:validation:ExactlyOneOf=secretRef;clusterProfileRef
-type KubeConfigReference struct {
-	// SecretRef names a Secret of this namespace that holds a kubeconfig. It is read as
-	// the ServiceAccount of serviceAccountName, which needs permission to get it, and read
-	// again at each reconcile, so that a changed kubeconfig takes effect at once.
+// ClusterReference names the cluster that a bundle is installed on, where that is
+// another one than this: at most one of its fields is set.
+type ClusterReference struct {
+	// KubeConfig names another cluster to install on, by a kubeconfig in a Secret.
 	// +optional
-	SecretRef KubeConfigSecretReference `json:"secretRef,omitzero"`
+	KubeConfig KubeConfigReference `json:"kubeConfig,omitzero"`
 
 	// ClusterProfileRef names a ClusterProfile, of the API group multicluster.x-k8s.io, in this
 	// namespace. It is read as that ServiceAccount, which needs permission to get it and the
 	// Secret with the credentials.
 	// +optional
 	ClusterProfileRef *ClusterProfileReference `json:"clusterProfileRef,omitempty"`
+}
+
+// KubeConfigReference names a kubeconfig. It has the form of the field of the same name of
+// Flux, without the configMapRef: what that describes would have the controller log in to a
+// cloud as itself.
+type KubeConfigReference struct {
+	// SecretRef names a Secret of this namespace that holds a kubeconfig. It is read as
+	// the ServiceAccount of spec.serviceAccountName, which needs permission to get it, and read
+	// again at each reconcile, so that a changed kubeconfig takes effect at once.
+	// +required
+	SecretRef KubeConfigSecretReference `json:"secretRef"`
 }
 
 // ClusterProfileReference names a ClusterProfile, and one of its access providers.

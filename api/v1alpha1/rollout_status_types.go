@@ -241,9 +241,9 @@ type RolloutWaveStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	WaitsFor string `json:"waitsFor,omitempty"`
 
-	// Until is when that ends, where it is known: the end of the soak time, or when a window opens.
+	// EndTime is when that ends, where it is known: the end of the soak time, or when a window opens.
 	// +optional
-	Until *metav1.Time `json:"until,omitempty"`
+	EndTime *metav1.Time `json:"endTime,omitempty"`
 }
 
 // RolloutClusterProblem tells of a cluster that failed, is overdue, cannot be reached or was rebuilt.
@@ -266,16 +266,16 @@ type RolloutClusterProblem struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Since is when it began.
+	// StartTime is when it began.
 	// +optional
-	Since *metav1.Time `json:"since,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 }
 
 // RolloutRemovalStatus tells of clusters that are removed, or wait for it.
 type RolloutRemovalStatus struct {
-	// Since is when the hour began in which removed counts.
+	// StartTime is when the hour began in which removed counts.
 	// +optional
-	Since *metav1.Time `json:"since,omitempty"`
+	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// Clusters is how many clusters there were then.
 	// +optional
@@ -334,9 +334,9 @@ type RolloutRecord struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// FinishTime is when it ended.
+	// CompletionTime is when it ended.
 	// +optional
-	FinishTime *metav1.Time `json:"finishTime,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
 	// Outcome is Complete, RolledBack, Superseded or Aborted.
 	Outcome RolloutOutcome `json:"outcome"`

@@ -38,7 +38,7 @@ func WriteArchive(archive, name string, images ...v1.Image) (err error) {
 }
 
 func add(path layout.Path, name string, images []v1.Image) error {
-	annotations := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": name})
+	annotations := layout.WithAnnotations(map[string]string{"org.opencontainers.image.reference.name": name})
 	if len(images) == 1 {
 		return path.AppendImage(images[0], annotations)
 	}

@@ -110,7 +110,7 @@ func TestArchiveLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest.String() != digest(t, image) ||
-		manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "program:v1" {
+		manifest.Manifests[0].Annotations["org.opencontainers.image.reference.name"] != "program:v1" {
 		t.Errorf("the archive does not name the image: %+v", manifest.Manifests)
 	}
 }

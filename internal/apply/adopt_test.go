@@ -222,7 +222,7 @@ func TestT13NoneDoesNotTakeFromDeployments(t *testing.T) {
 func TestAdoptMarked(t *testing.T) {
 	w := newWorld(t, workspace.Everything...)
 	w.formerly("kubectl-client-side-apply", "update")
-	w.refusedWith(adoptedDeployment, violation.Collision, "Flux Kustomization y/x", inventory.AnnotationOrphaned, "spec.collisionProtection to None")
+	w.refusedWith(adoptedDeployment, violation.Collision, "Flux Kustomization y/x", inventory.AnnotationOrphaned, "spec.apply.collisionProtection to None")
 	_, err := w.Admin.AppsV1().Deployments(w.Namespace).Patch(t.Context(), "web", types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"satchel.dev/orphaned":"true"}}}`), metav1.PatchOptions{FieldManager: "kubectl-annotate"})
 	if err != nil {

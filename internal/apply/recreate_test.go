@@ -94,7 +94,7 @@ func TestF27Recreate(t *testing.T) {
 			if err != nil || len(check.Failed) != 1 || !strings.Contains(check.Failed[0].Error(), tc.field+": ") || len(check.Recreate) > 0 {
 				t.Fatalf("dry run: %+v, %v", check, err)
 			}
-			if remedy := "set spec.recreate to OnImmutableChange"; strings.Contains(strings.ToLower(check.Failed[0].Error()), strings.ToLower(remedy)) != (name != "claim") {
+			if remedy := "set spec.apply.recreate to OnImmutableChange"; strings.Contains(strings.ToLower(check.Failed[0].Error()), strings.ToLower(remedy)) != (name != "claim") {
 				t.Error(check.Failed[0])
 			}
 			o := w.Options()

@@ -200,7 +200,7 @@ metadata: {name: elsewhere, namespace: NS-nowhere}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: elsewhere, namespace: NS-nowhere}
-`, violation.NamespaceMissing, w.Namespace+"-nowhere", "spec.createNamespace")
+`, violation.NamespaceMissing, w.Namespace+"-nowhere", "spec.target.createNamespace")
 }
 
 // An empty render is refused and prunes nothing.

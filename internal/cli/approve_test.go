@@ -28,7 +28,7 @@ func awaiting(reason, message string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Status.Conditions = append(d.Status.Conditions, condition(v1alpha1.ApprovalPendingCondition, metav1.ConditionTrue, reason, message))
 		d.Status.Plan = &v1alpha1.PlanStatus{Revision: revisionB, Digest: planA, Content: planB, Create: 1, Summary: "1 to create, 1 to delete"}
-		d.Status.LastAppliedRevision = "v1.2.0@" + planB
+		d.Status.Applied.Revision = "v1.2.0@" + planB
 	}
 }
 

@@ -48,7 +48,7 @@ func TestContentOfTheCorpus(t *testing.T) {
 		name, folder := fields[0], filepath.Join(root, "bundles", fields[0], fields[1])
 		flags := bundle.ConversionOptions{InstallNamespace: "operators", CertificateProvider: "cert-manager"}
 		d := &v1alpha1.BundleDeployment{}
-		d.Namespace, d.Spec.InstallNamespace = "somewhere", "operators"
+		d.Namespace, d.Spec.Target.Namespace = "somewhere", "operators"
 		d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{CertificateProvider: "cert-manager"}
 		if fields[2] == "OwnNamespace" {
 			flags.WatchNamespaces, d.Spec.RegistryV1.WatchNamespaces = []string{"operators"}, []string{"operators"}

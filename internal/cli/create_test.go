@@ -49,7 +49,7 @@ func TestCreateRefuses(t *testing.T) {
 		"--source names an existing source, and --image a new one":                                           {"deployment", "web", "--source", "a", "--image", "b"},
 		`--source "HelmChart/a" is of no kind that can be installed from`:                                    {"deployment", "web", "--source", "HelmChart/a"},
 		`--values-from "keys" is none of Secret/NAME and ConfigMap/NAME`:                                     {"deployment", "web", "--image", "a", "--values-from", "keys"},
-		"BundleSource web would not be valid:\n  - spec.sources[0].git.repository: ":                         {"source", "web", "--git", "ftp://example.org/x"},
+		"BundleSource web would not be valid:\n  - spec.sources[0].git.url: ":                         {"source", "web", "--git", "ftp://example.org/x"},
 		"BundleDeployment web would not be valid:\n  - spec.path: ":                                          {"deployment", "web", "--image", "a", "--path", "../x"},
 		"an interval is a time such as 10m, and not negative":                                                {"source", "web", "--image", "a", "--source-interval", "-1h"},
 		"--label is key=value":                                                                               {"source", "web", "--image", "a", "--label", "x"},

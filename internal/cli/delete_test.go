@@ -153,16 +153,16 @@ func TestDelete(t *testing.T) {
 	c.Create(aDeployment(listed, confirmed, func(d *v1alpha1.BundleDeployment) {
 		d.Finalizers = []string{v1alpha1.Finalizer}
 		d.Labels = map[string]string{"argocd.argoproj.io/instance": "apps"}
-		d.Status.Package = &v1alpha1.PackageStatus{Name: "podinfo", Version: "1.0.0"}
+		d.Status.Healthy.Package = &v1alpha1.PackageStatus{Name: "podinfo", Version: "1.0.0"}
 	}))
 	c.Create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) { d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "podinfo"}} }))
 	c.Create(aDeployment(called("shop"), func(d *v1alpha1.BundleDeployment) {
-		d.Status.Inventory, d.Status.Requires = &v1alpha1.Inventory{Target: "cluster"}, []v1alpha1.BundleRequirement{{Package: "podinfo", Versions: "<2.0.0"}}
+		d.Status.Inventory, d.Status.Healthy.Requires = &v1alpha1.Inventory{Target: "cluster"}, []v1alpha1.BundleRequirement{{Package: "podinfo", Range: "<2.0.0"}}
 	}))
 
 	shown := []string{"To delete (1 object):\n  ConfigMap " + c.Namespace + "/goes\n", "CustomResourceDefinition.apiextensions.k8s.io " + crd.GetName() + ": is kept with the resources of its kind",
 		"ConfigMap " + c.Namespace + "/foreign: is left alone: it belongs to BundleDeployment " + c.Namespace + "/other", "ConfigMap " + c.Namespace + "/kept: ",
-		"1 resource of " + crd.GetName() + " in " + c.Namespace, "Needed by (spec.dependsOn): web", "Its package is required by (status.requires): shop"}
+		"1 resource of " + crd.GetName() + " in " + c.Namespace, "Needed by (spec.dependsOn): web", "Its package is required by (status.healthy.requires): shop"}
 	c.Want(c.Satchel("delete", "podinfo", "--dry-run"), kit.ExitOK, shown...)
 	c.Want(c.Satchel("delete", "podinfo"), kit.ExitError, append(shown, "cannot ask for confirmation without a terminal", "add --yes", "comes from Argo CD")...)
 	c.Want(c.Satchel("delete", "podinfo", "--dry-run", "--dangerous-delete-crds"), kit.ExitOK, crd.GetName()+": is deleted when no resource of its kind is left")

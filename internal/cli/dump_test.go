@@ -112,7 +112,7 @@ func (c testCluster) seed() {
 		d.Annotations = map[string]string{"mine": seeded, "kubectl.kubernetes.io/last-applied-configuration": `{"a":"` + seeded + `"}`}
 		d.Spec.Source.Sources = []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: "https://example.org/bundle.tgz?sig=" + seeded}}}
 		d.Status.Warnings = []string{"password: " + seeded + " " + steering}
-		d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, StartedTime: ago(0), Message: "Bearer " + seeded + "token"}}
+		d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, StartTime: ago(0), Message: "Bearer " + seeded + "token"}}
 		with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "fetching "+secret))(d)
 	}
 	c.Create(aDeployment(edit, lists(c.T, c.missing("v1", "ConfigMap", "listed"))))

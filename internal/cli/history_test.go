@@ -16,12 +16,12 @@ import (
 // tried gives a deployment a history of all outcomes.
 func tried(d *v1alpha1.BundleDeployment) {
 	record := func(revision string, outcome v1alpha1.Outcome, started, took time.Duration) v1alpha1.RevisionRecord {
-		r := v1alpha1.RevisionRecord{Revision: revision, Digest: digestB, Generation: 2, StartedTime: ago(started), Outcome: outcome, Create: 4, Update: 1}
+		r := v1alpha1.RevisionRecord{Revision: revision, Digest: digestB, Generation: 2, StartTime: ago(started), Outcome: outcome, Create: 4, Update: 1}
 		if revision == revisionB {
 			r.OriginRevision, r.Version = originB, "1.3.0"
 		}
 		if outcome != "" {
-			r.FinishedTime = new(ago(started - took))
+			r.CompletionTime = new(ago(started - took))
 		}
 		return r
 	}
@@ -34,7 +34,7 @@ func tried(d *v1alpha1.BundleDeployment) {
 		record(revisionA, v1alpha1.OutcomeSuperseded, 5*time.Hour, time.Second),
 		record(revisionB, v1alpha1.OutcomeHealthy, 30*time.Hour, 20*time.Second),
 	}
-	d.Status.RejectedRevision = failed.Revision
+	d.Status.Rejected.Revision = failed.Revision
 }
 
 func TestHistoryOutput(t *testing.T) {

@@ -256,7 +256,7 @@ func TestFlagsAreNamed(t *testing.T) {
 			if code := strings.TrimSpace(line); strings.HasPrefix(code, "//") || !strings.Contains(code, `"`) && !strings.Contains(code, "`") {
 				continue
 			}
-			for _, field := range []string{"spec.path", "spec.format", "spec.installNamespace", "watchNamespaces", "registryV1."} {
+			for _, field := range []string{"spec.path", "spec.format", "spec.target.namespace", "watchNamespaces", "registryV1."} {
 				if !strings.Contains(line, field) {
 					continue
 				}

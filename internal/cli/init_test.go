@@ -135,7 +135,7 @@ func TestInit(t *testing.T) {
 				t.Errorf("%s: the bundle is\n%s, want\n%s", c.reason, files, c.want)
 			}
 			d := readDeployment(t, "shop/deploy/bundledeployment.yaml")
-			if string(d.Spec.Format) != c.format || d.Spec.Source.Sources[0].Image.Ref != "registry.example.org/shop:v1" || d.Namespace != "shop" || d.Spec.ServiceAccountName != "installer" {
+			if string(d.Spec.Format) != c.format || d.Spec.Source.Sources[0].Image.Reference != "registry.example.org/shop:v1" || d.Namespace != "shop" || d.Spec.ServiceAccountName != "installer" {
 				t.Errorf("the deployment is %+v", d.Spec)
 			}
 			if got := satchel(t, "validate", "shop/bundle", "--path", d.Spec.Path, "--install-namespace", "shop"); got.Code != kit.ExitOK {
@@ -217,11 +217,11 @@ func TestInitFromGit(t *testing.T) {
 	}
 	d := readDeployment(t, "apps/shop/deploy/bundledeployment.yaml")
 	git := d.Spec.Source.Sources[0].Git
-	if git == nil || git.Repository != "https://git.example.org/fleet.git" || git.Ref.Branch != "release" || git.Directory != "apps/shop/bundle" {
+	if git == nil || git.URL != "https://git.example.org/fleet.git" || git.Ref.Branch != "release" || git.Path != "apps/shop/bundle" {
 		t.Errorf("%+v", git)
 	}
-	if d.Namespace != "platform" || d.Spec.InstallNamespace != "shop" {
-		t.Errorf("in %s, installed in %s", d.Namespace, d.Spec.InstallNamespace)
+	if d.Namespace != "platform" || d.Spec.Target.Namespace != "shop" {
+		t.Errorf("in %s, installed in %s", d.Namespace, d.Spec.Target.Namespace)
 	}
 }
 

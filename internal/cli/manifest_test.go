@@ -21,7 +21,7 @@ func manifestOf(t *testing.T, namespace, source string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "deployment.yaml")
 	text := "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: web, namespace: " + namespace + "}\n" +
-		"spec:\n  serviceAccountName: installer\n  namePrefix: eu-\n  source: {sources: [" + source + "]}\n"
+		"spec:\n  serviceAccountName: installer\n  processors: [{names: {prefix: eu-}}]\n  source: {sources: [" + source + "]}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,15 @@ metadata: {name: demo, namespace: demo}
 spec:
   sourceRef: {kind: BundleSource, name: demo}
   serviceAccountName: installer
-  namePrefix: eu-
-  patches:
-  - {target: {kind: Pod}, patch: "a: b"}
-  - {target: {kind: Shop}, patch: "metadata: {annotations: {region: '${region}', size: '${size}', password: '${password}'}}"}
-  postBuild:
-    substitute: {region: eu}
-    substituteFrom: [{kind: ConfigMap, name: sizes}, {kind: Secret, name: keys}, {kind: Secret, name: none, optional: true}]
+  processors:
+  - patch:
+      {target: {kind: Pod}, patch: "a: b"}
+  - patch:
+      {target: {kind: Shop}, patch: "metadata: {annotations: {region: '${region}', size: '${size}', password: '${password}'}}"}
+  - names: {prefix: eu-}
+  - variables:
+      values: {region: eu}
+      valuesFrom: [{kind: ConfigMap, name: sizes}, {kind: Secret, name: keys}, {kind: Secret, name: none, optional: true}]
 `
 
 const variables = `---
@@ -52,14 +54,14 @@ func TestOverlaysOfAFile(t *testing.T) {
 			t.Fatalf("no %q in %s", want, got)
 		}
 	}
-	if want := "spec.patches[0] selects no object (kind Pod)"; !strings.Contains(got.Err, want) {
+	if want := "spec.processors[].patch[0] selects no object (kind Pod)"; !strings.Contains(got.Err, want) {
 		t.Errorf("no warning %q in %s", want, got.Err)
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"no deployment":       {variables, "no BundleDeployment is in it: give the manifest of one"},
 		"two":                 {adapting + "---\n" + adapting, "BundleDeployments are in it"},
 		"a field that is not": {strings.Replace(adapting, "namePrefix", "prefix", 1), `unknown field "spec.prefix"`},
-		"values not there":    {adapting, "spec.postBuild.substituteFrom[0] names the ConfigMap sizes, which is not in "},
+		"values not there":    {adapting, "spec.processors[].variables.valuesFrom[0] names the ConfigMap sizes, which is not in "},
 		"a variable":          {strings.Replace(adapting+variables, "size: big, ", "", 1), "the variable size has no value"},
 		"no YAML":             {"a: [", "this is not valid YAML"},
 	} {

@@ -188,7 +188,7 @@ func (c playedCluster) install() {
 	if d.Status.Inventory, err = done.Inventory.Encode(); err != nil {
 		c.T.Fatal(err)
 	}
-	d.Status.ObservedGeneration, d.Status.LastAppliedRevision = d.Generation, source.Status.Artifact.Revision
+	d.Status.ObservedGeneration, d.Status.Applied.Revision = d.Generation, source.Status.Artifact.Revision
 	d.Status.Conditions = []metav1.Condition{}
 	digest, err := digest.Content(result.Objects, effective.InstallNamespace(&d))
 	if err != nil {
@@ -306,7 +306,7 @@ func TestPlanOfCluster(t *testing.T) {
 
 	c.merge("v1", "ConfigMap", "settings", `{"data": {"color": "green", "theirs": "x"}}`)
 	c.Want(c.Satchel("plan", "podinfo", "-o", "diff"), kit.ExitNo, "-  color: green\n+  color: red\n", "--- live/ConfigMap "+c.Namespace+"/settings\n+++ planned/")
-	c.Want(c.Satchel("plan", "podinfo", "--ignore-snippet"), kit.ExitNo, "driftDetection:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
+	c.Want(c.Satchel("plan", "podinfo", "--ignore-snippet"), kit.ExitNo, "drift:\n  ignore:\n  - paths:\n    - /data/color\n    target:\n      kind: ConfigMap\n      name: settings\n")
 	c.Want(c.Satchel("plan", "podinfo", "--fields"), kit.ExitNo, "1 to update", `.data.color: "green" -> "red"`)
 
 	c.publish(webVersion2)
@@ -350,7 +350,7 @@ func TestRBACOfADeployment(t *testing.T) {
 	c.publish(webVersion1)
 	c.install()
 	c.publish(webVersion2)
-	c.merge("satchel.dev/v1alpha1", "BundleDeployment", "podinfo", `{"spec": {"serviceAccountName": "fresh", "postBuild": {"substituteFrom": [{"kind": "Secret", "name": "variables", "optional": true}]}}}`)
+	c.merge("satchel.dev/v1alpha1", "BundleDeployment", "podinfo", `{"spec": {"serviceAccountName": "fresh", "processors": [{"variables": {"valuesFrom": [{"kind": "Secret", "name": "variables", "optional": true}]}}]}}`)
 	c.make(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: fresh}}`)
 
 	missing := c.Satchel("rbac", "podinfo", "--missing")
@@ -363,7 +363,7 @@ func TestRBACOfADeployment(t *testing.T) {
 	rbac := c.Satchel("rbac", "podinfo")
 	c.Want(rbac, kit.ExitOK, "  - variables\n", "  - services\n", "  - reader\n", "name: fresh\n")
 	c.Want(c.Satchel("rbac", "podinfo", "--strict"), kit.ExitOK, "  - old\n", "  - added\n", "  - settings\n")
-	c.Want(c.Satchel("rbac", "podinfo", "--remote"), kit.ExitError, "has no spec.kubeConfig, so --remote has no effect")
+	c.Want(c.Satchel("rbac", "podinfo", "--remote"), kit.ExitError, "has no spec.target.kubeConfig, so --remote has no effect")
 	c.Want(c.Satchel("rbac", "podinfo", "--name", "other"), kit.ExitError, "--name is about folders and images")
 	for document := range strings.SplitSeq(rbac.Out, "---\n") {
 		object := &unstructured.Unstructured{}

@@ -54,10 +54,10 @@ func TestPlanNamesProviders(t *testing.T) {
 func TestPlanBreaksDependent(t *testing.T) {
 	c := newTestCluster(t)
 	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) {
-		d.Status = v1alpha1.BundleDeploymentStatus{Package: &v1alpha1.PackageStatus{Name: "base", Version: "1.2.0"}, Inventory: &v1alpha1.Inventory{}}
+		d.Status = v1alpha1.BundleDeploymentStatus{Healthy: v1alpha1.HealthyRevision{Package: &v1alpha1.PackageStatus{Name: "base", Version: "1.2.0"}}, Inventory: &v1alpha1.Inventory{}}
 	}))
 	c.Create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
-		d.Status.Inventory, d.Status.Requires = &v1alpha1.Inventory{}, []v1alpha1.BundleRequirement{{Package: "base", Versions: "<2.0.0"}}
+		d.Status.Inventory, d.Status.Healthy.Requires = &v1alpha1.Inventory{}, []v1alpha1.BundleRequirement{{Package: "base", Range: "<2.0.0"}}
 	}))
 	const broken = "deployment web needs package base in version <2.0.0, which is not there after this plan (base 1.2.0 becomes 2.0.0)"
 	c.Want(c.Satchel("plan", "podinfo", "--path", aPackage(t, "base", "2.0.0", "")), kit.ExitError, broken)

@@ -76,7 +76,7 @@ func TestResolveWithDependenciesOfCluster(t *testing.T) {
 	}
 	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) {
 		d.Name = "store"
-		d.Status.Package = &v1alpha1.PackageStatus{Name: "database", Version: "1.2.0"}
+		d.Status.Healthy.Package = &v1alpha1.PackageStatus{Name: "database", Version: "1.2.0"}
 	}))
 	served = c.Satchel("resolve", "portal", "--with-dependencies", "-o", "yaml")
 	for _, want := range []string{"- name: store", "BundleDeployment store has installed version 1.2.0", "name: cache"} {
@@ -92,7 +92,7 @@ func TestResolveWithDependenciesOfCluster(t *testing.T) {
 		d.Name = "web"
 		d.Spec.Source, d.Spec.SourceRef = nil, nil
 		d.Spec.Catalog = &v1alpha1.CatalogPackage{Package: "portal"}
-		d.Status.Package = &v1alpha1.PackageStatus{Name: "portal", Version: "1.0.0"}
+		d.Status.Healthy.Package = &v1alpha1.PackageStatus{Name: "portal", Version: "1.0.0"}
 		d.Status.Catalog = &v1alpha1.CatalogPackageStatus{
 			Installed: &v1alpha1.InstalledBundle{Bundle: "portal.v1.0.0", Version: "1.0.0"}, Resolved: &v1alpha1.ResolvedBundle{Bundle: "portal.v1.0.0"},
 		}

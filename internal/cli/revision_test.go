@@ -19,7 +19,7 @@ func history(outcomes ...v1alpha1.RevisionRecord) *v1alpha1.BundleDeployment {
 }
 
 func record(revision string, outcome v1alpha1.Outcome) v1alpha1.RevisionRecord {
-	return v1alpha1.RevisionRecord{Revision: revision, Outcome: outcome, StartedTime: ago(0)}
+	return v1alpha1.RevisionRecord{Revision: revision, Outcome: outcome, StartTime: ago(0)}
 }
 
 func TestFindRevision(t *testing.T) {

@@ -66,12 +66,12 @@ func aRollout(edit ...func(*v1alpha1.BundleRollout)) *v1alpha1.BundleRollout {
 				{Name: "rest", State: v1alpha1.WavePending, Total: 2},
 			},
 			Worst: []v1alpha1.RolloutClusterProblem{
-				{Cluster: "eu-11", Wave: "prod", State: "Unreachable", Reason: v1alpha1.ReasonClusterUnreachable, Message: "no answer in time", Since: new(ago(150 * time.Hour))},
-				{Cluster: "eu-07", Wave: "prod", State: "Failed", Reason: v1alpha1.ReasonHealthFailed, Message: "Deployment shop/web: 0 of 3 Pods ready: ImagePullBackOff", Since: new(ago(6 * time.Minute))},
+				{Cluster: "eu-11", Wave: "prod", State: "Unreachable", Reason: v1alpha1.ReasonClusterUnreachable, Message: "no answer in time", StartTime: new(ago(150 * time.Hour))},
+				{Cluster: "eu-07", Wave: "prod", State: "Failed", Reason: v1alpha1.ReasonHealthFailed, Message: "Deployment shop/web: 0 of 3 Pods ready: ImagePullBackOff", StartTime: new(ago(6 * time.Minute))},
 			},
 			History: []v1alpha1.RolloutRecord{{
 				Name: "1c09e4b7aa", Revision: "v1.2.2@sha256:" + strings.Repeat("b", 64), Outcome: v1alpha1.RolloutComplete, Updated: 22,
-				StartTime: new(ago(100 * time.Hour)), FinishTime: new(ago(91 * time.Hour)), Approvals: []v1alpha1.RolloutApproval{{Wave: "prod", Name: "prod-1c09"}},
+				StartTime: new(ago(100 * time.Hour)), CompletionTime: new(ago(91 * time.Hour)), Approvals: []v1alpha1.RolloutApproval{{Wave: "prod", Name: "prod-1c09"}},
 			}},
 		},
 	}
@@ -88,7 +88,7 @@ func because(reason, message string, until ...metav1.Time) func(*v1alpha1.Bundle
 		wave := &o.Status.Waves[1]
 		wave.WaitsFor = reason
 		if len(until) > 0 {
-			wave.Until = &until[0]
+			wave.EndTime = &until[0]
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestRolloutStatusText(t *testing.T) {
 			o.Status.Waves[1].Plan = "sha256:5f70bf18a086" + strings.Repeat("0", 52)
 		}),
 		"window": aRollout(because(v1alpha1.ReasonOutsideWindow, "wave prod waits for a window", later)),
-		"halted": aRollout(stopped), "paused": aRollout(because(v1alpha1.ReasonPaused, "spec.paused"), func(o *v1alpha1.BundleRollout) { o.Spec.Paused = true }),
+		"halted": aRollout(stopped), "paused": aRollout(because(v1alpha1.ReasonPaused, "spec.suspend"), func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true }),
 		"returning": aRollout(because(v1alpha1.ReasonRollingBack, ""), func(o *v1alpha1.BundleRollout) { o.Status.RejectedRevision = "7f3a91c2de" }),
 		"rejected": aRollout(because(v1alpha1.ReasonRevisionRejected, "revision 7f3a91c2de is rejected"), func(o *v1alpha1.BundleRollout) {
 			o.Status.RejectedRevision = "7f3a91c2de"
@@ -204,10 +204,10 @@ func rolloutFixture(c testCluster) {
 		c.Create(aDeployment(called("shop-"+cluster), func(d *v1alpha1.BundleDeployment) {
 			d.Labels = map[string]string{v1alpha1.RolloutLabel: "shop", v1alpha1.ClusterLabel: cluster}
 			if strings.HasPrefix(cluster, "eu-") {
-				d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: cluster}}
+				d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: cluster}}}
 			}
 			d.Annotations = map[string]string{v1alpha1.RolloutRevisionAnnotation: revisionName, v1alpha1.RolloutSpecAnnotation: "v1:x", v1alpha1.RolloutStartAnnotation: "1"}
-			d.Status.History = []v1alpha1.RevisionRecord{{Revision: "v1@" + content, Outcome: outcome, Generation: 1, StartedTime: ago(time.Hour)}}
+			d.Status.History = []v1alpha1.RevisionRecord{{Revision: "v1@" + content, Outcome: outcome, Generation: 1, StartTime: ago(time.Hour)}}
 			if outcome == v1alpha1.OutcomeFailed {
 				with(no(meta.ReadyCondition, v1alpha1.ReasonHealthFailed, "Deployment shop/web: no image"), yes("Stalled", "no image"))(d)
 			}
@@ -300,17 +300,17 @@ func TestRolloutSteering(t *testing.T) {
 	c.Want(c.Satchel("rollout", "pause"), kit.ExitError, "needs names, or --all")
 	c.Want(c.Satchel("rollout", "pause", "shop", "--export"), kit.ExitOK, "paused: true")
 	c.Want(c.Satchel("rollout", "pause", "shop", "--dry-run"), kit.ExitOK, "paused (dry run)")
-	if c.rollout("shop").Spec.Paused {
+	if c.rollout("shop").Spec.Suspend {
 		t.Error("something was done by --export or --dry-run")
 	}
 	c.Want(c.Satchel("rollout", "pause", "--all"), kit.ExitOK, "/shop: paused\n", "/other: paused\n")
-	if !c.rollout("shop").Spec.Paused || !c.rollout("other").Spec.Paused {
+	if !c.rollout("shop").Spec.Suspend || !c.rollout("other").Spec.Suspend {
 		t.Error("not all are paused")
 	}
 	c.Want(c.Satchel("rollout", "pause", "shop"), kit.ExitOK, "paused already")
 	c.Want(c.Satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa", "--follow")
-	if o := c.rollout("shop"); o.Spec.Paused || o.Spec.Revision != "1c09e4b7aa" {
-		t.Errorf("after an abort: paused %t, revision %q", o.Spec.Paused, o.Spec.Revision)
+	if o := c.rollout("shop"); o.Spec.Suspend || o.Spec.Revision != "1c09e4b7aa" {
+		t.Errorf("after an abort: paused %t, revision %q", o.Spec.Suspend, o.Spec.Revision)
 	}
 	c.Want(c.Satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa already")
 	c.Want(c.Satchel("rollout", "resume", "shop"), kit.ExitOK, "is not paused; it stays at revision 1c09e4b7aa")
@@ -330,7 +330,7 @@ func TestRolloutSteering(t *testing.T) {
 	}
 	c.Want(c.Satchel("rollout", "resume", "other"), kit.ExitOK, "/other: resumed") // a user paused it
 	delivered = c.rollout("other")
-	delivered.Spec.Paused = true
+	delivered.Spec.Suspend = true
 	if err := c.Client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +373,7 @@ func TestR36Large(t *testing.T) {
 		}
 		for i := len(o.Status.Worst); i < v1alpha1.MaxWorst; i++ {
 			o.Status.Worst = append(o.Status.Worst, v1alpha1.RolloutClusterProblem{
-				Cluster: fmt.Sprintf("eu-%04d", i), Wave: "prod", State: "Failed", Reason: v1alpha1.ReasonHealthFailed, Message: strings.Repeat("x", v1alpha1.MaxWorstMessage), Since: new(ago(time.Hour)),
+				Cluster: fmt.Sprintf("eu-%04d", i), Wave: "prod", State: "Failed", Reason: v1alpha1.ReasonHealthFailed, Message: strings.Repeat("x", v1alpha1.MaxWorstMessage), StartTime: new(ago(time.Hour)),
 			})
 		}
 	})
@@ -397,8 +397,8 @@ func TestRolloutStatusFollows(t *testing.T) {
 		_ = c.Client.Status().Update(t.Context(), o)
 	}()
 	c.Want(c.Satchel("rollout", "status", "shop", "-w", "--timeout", "30s"), kit.ExitOK, "complete with v1.2.3")
-	paused := aRollout(because(v1alpha1.ReasonPaused, "spec.paused is set"), func(o *v1alpha1.BundleRollout) { o.Name = "paused" })
+	paused := aRollout(because(v1alpha1.ReasonPaused, "spec.suspend is set"), func(o *v1alpha1.BundleRollout) { o.Name = "paused" })
 	c.Create(paused)
-	c.Want(c.Satchel("rollout", "status", "paused", "--wait"), kit.ExitNo, "Paused: spec.paused is set")
+	c.Want(c.Satchel("rollout", "status", "paused", "--wait"), kit.ExitNo, "Paused: spec.suspend is set")
 	c.Want(c.Satchel("rollout", "status", "paused", "-w", "--timeout", "300ms"), kit.ExitNo, "Not complete within 300ms")
 }

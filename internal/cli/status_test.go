@@ -35,7 +35,7 @@ type situation struct {
 // operator makes a deployment one of an operator with webhooks.
 func operator(d *v1alpha1.BundleDeployment) {
 	end := ago(-600 * 24 * time.Hour)
-	d.Status.Format, d.Status.Package, d.Status.CertificateExpirationTime = "registry+v1", &v1alpha1.PackageStatus{Name: "gadget", Version: "1.4.0"}, &end
+	d.Status.Format, d.Status.Healthy.Package, d.Status.CertificateExpirationTime = "registry+v1", &v1alpha1.PackageStatus{Name: "gadget", Version: "1.4.0"}, &end
 }
 
 // situations are typical states of a deployment.
@@ -50,7 +50,7 @@ func situations() map[string]situation {
 		},
 		"ready-pinned": {
 			reason: "a digest is not looked at again", upToDate: true, deployment: aDeployment(),
-			source: aSource(func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Ref = "example.org/podinfo@" + digestA }),
+			source: aSource(func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Reference = "example.org/podinfo@" + digestA }),
 		},
 		"ready-several-sources": {
 			reason: "all parts are listed", upToDate: true, deployment: aDeployment(), source: aSource(severalSources),
@@ -124,20 +124,20 @@ func situations() map[string]situation {
 			deployment: aDeployment(first, reference, without(v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition, v1alpha1.HealthyCondition), with(
 				condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonDependencyNotReady, waitsForTwo), working()), func(d *v1alpha1.BundleDeployment) {
 				d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "cert-manager"}, {Name: "database"}}
-				d.Status.Format, d.Status.Plan, d.Status.LastAttemptedRevision = "", nil, ""
+				d.Status.Format, d.Status.Plan, d.Status.Attempted.Revision = "", nil, ""
 			}),
 		},
 		"dependency-waits-later": {
 			reason: "drift of the applied revision is corrected while a new one waits", source: aSource(),
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
 				d.Spec.DependsOn = []v1alpha1.Dependency{{Name: "cert-manager"}, {Name: "database"}}
-				d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastHealthyRevision = revisionA, revisionA, revisionA
+				d.Status.Attempted.Revision, d.Status.Applied.Revision, d.Status.Healthy.Revision = revisionA, revisionA, revisionA
 			}, with(condition(meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonDependencyNotReady,
 				waitsForTwo+"\nrevision "+revisionA+" stays applied and is kept from drifting"), working())),
 		},
 		"conversion-fails": {
 			reason: "the new revision is broken and the old one runs", source: aSource(), failed: v1alpha1.ConvertedCondition,
-			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.LastAppliedRevision = revisionA }, with(
+			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) { d.Status.Applied.Revision = revisionA }, with(
 				no(v1alpha1.ConvertedCondition, v1alpha1.ReasonConversionFailed, "manifests/a.yaml: no kind\nmanifests/b.yaml: not YAML"),
 				no(meta.ReadyCondition, v1alpha1.ReasonConversionFailed, "manifests/a.yaml: no kind\nmanifests/b.yaml: not YAML"),
 				condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonConversionFailed, ""))),
@@ -158,7 +158,7 @@ func situations() map[string]situation {
 		"rolled-back": {
 			reason: "why, what runs, and what has to happen", source: aSource(), failed: meta.ReadyCondition,
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
-				d.Status.RejectedRevision, d.Status.LastAppliedRevision, d.Status.LastAttemptedRevision = revisionB, revisionA, revisionA
+				d.Status.Rejected.Revision, d.Status.Applied.Revision, d.Status.Attempted.Revision = revisionB, revisionA, revisionA
 			}, with(
 				no(meta.ReadyCondition, v1alpha1.ReasonRevisionRejected, "revision "+revisionB+" was rejected: HealthFailed: Deployment demo/podinfo: Pod podinfo-1: no image\nrevision "+revisionA+" is applied and is kept from drifting"),
 				condition(meta.StalledCondition, metav1.ConditionTrue, v1alpha1.ReasonRevisionRejected, "see Ready"))),
@@ -202,7 +202,7 @@ func situations() map[string]situation {
 			reason: "a message must not steer the terminal", source: aSource(), failed: v1alpha1.ConvertedCondition,
 			deployment: aDeployment(func(d *v1alpha1.BundleDeployment) {
 				d.Status.Warnings = []string{"\x1b[2J\x1b]0;owned\x07"}
-				d.Status.LastAttemptedRevision = "\x1b[31mv1@" + digestA
+				d.Status.Attempted.Revision = "\x1b[31mv1@" + digestA
 			}, with(no(v1alpha1.ConvertedCondition, v1alpha1.ReasonConversionFailed, "\x1b[2Jgone\u202e"),
 				no(meta.ReadyCondition, v1alpha1.ReasonConversionFailed, "\x1b[2Jgone\u202e"), retrying())),
 		},
@@ -233,7 +233,7 @@ func failing(reason, message string) func(*v1alpha1.BundleSource) {
 
 func severalSources(s *v1alpha1.BundleSource) {
 	s.Spec.Sources = []v1alpha1.Source{
-		{Destination: "base", Git: &v1alpha1.GitSource{Repository: "https://example.org/r.git", Ref: &v1alpha1.GitRef{Branch: "main"}}},
+		{Destination: "base", Git: &v1alpha1.GitSource{URL: "https://example.org/r.git", Ref: &v1alpha1.GitRef{Branch: "main"}}},
 		{Destination: "crds", HTTP: &v1alpha1.HTTPSource{URL: "https://example.org/crds.tgz", Digest: digestB}},
 		{Destination: "extra", ConfigMap: &v1alpha1.LocalReference{Name: "extra"}},
 	}

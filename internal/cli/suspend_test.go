@@ -113,7 +113,7 @@ func TestRetry(t *testing.T) {
 	c := newTestCluster(t)
 	c.Create(aSource())
 	c.Create(aDeployment())
-	c.Create(aDeployment(called("rejected"), with(failed, stalled), func(d *v1alpha1.BundleDeployment) { d.Status.RejectedRevision = revisionA }))
+	c.Create(aDeployment(called("rejected"), with(failed, stalled), func(d *v1alpha1.BundleDeployment) { d.Status.Rejected.Revision = revisionA }))
 	c.Create(aDeployment(called("sourceless"), reference, with(no(meta.ReadyCondition, v1alpha1.ReasonSourceNotReady, "no"),
 		no(v1alpha1.SourceReadyCondition, v1alpha1.ReasonSourceNotReady, "no"))))
 	c.Create(aDeployment(called("paused"), func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true }))

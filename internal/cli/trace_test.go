@@ -75,7 +75,7 @@ func TestTraceOfCluster(t *testing.T) {
 	c.Create(aDeployment(called("app"), lists(t, deployment, bare, stolen)))
 	c.Create(aDeployment(called("other")))
 	c.Create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "far")), func(d *v1alpha1.BundleDeployment) {
-		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
+		d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
 	}))
 
 	pod := strings.TrimSpace(c.Eventually("web-", "__complete", "trace", "pod/").Out)
@@ -132,12 +132,12 @@ func (c testCluster) tracedAfterwards(pod string) {
 	if err := c.Client.Get(c.T.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 		c.T.Fatal(err)
 	}
-	d.Status.LastAppliedRevision = revisionA
+	d.Status.Applied.Revision = revisionA
 	if err := c.Client.Status().Update(c.T.Context(), d); err != nil {
 		c.T.Fatal(err)
 	}
 	c.Want(c.Satchel("trace", pod), kit.ExitOK, "Note: the source publishes revision "+revisionB+" now, so the upstream digest and the signer of the applied revision are unknown")
-	d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, Digest: digestB, StartedTime: metav1.Now(),
+	d.Status.History = []v1alpha1.RevisionRecord{{Revision: revisionA, Digest: digestB, StartTime: metav1.Now(),
 		Sources: []v1alpha1.RevisionOrigin{{Image: "example.org/before", Reference: "v1.2.0", Digest: digestA, VerifiedBy: "key of before"}}}}
 	if err := c.Client.Status().Update(c.T.Context(), d); err != nil {
 		c.T.Fatal(err)

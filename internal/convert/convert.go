@@ -160,7 +160,7 @@ func checkNamespace(name string) []Problem {
 	var problems []Problem
 	for _, message := range validation.IsDNS1123Label(name) {
 		problems = append(problems, Problem{Rule: "namespace", Message: fmt.Sprintf("the install namespace %q is not valid: %s", name, message),
-			Remedy: "correct spec.installNamespace"})
+			Remedy: "correct spec.target.namespace"})
 	}
 	return problems
 }

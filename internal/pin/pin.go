@@ -54,13 +54,13 @@ func Sources(present []v1alpha1.Source, origins, current []v1alpha1.RevisionOrig
 func pinPart(part v1alpha1.Source, origin v1alpha1.RevisionOrigin, current []v1alpha1.RevisionOrigin) (v1alpha1.Source, error) {
 	switch {
 	case part.Image != nil && origin.Image != "":
-		part.Image.Ref, part.Image.SemVer = imageAt(origin), ""
+		part.Image.Reference, part.Image.Version = imageAt(origin), ""
 	case part.Git != nil && origin.Git != "":
 		return part, pinGit(part.Git, origin)
 	case part.HTTP != nil && origin.URL != "":
 		part.HTTP.URL, part.HTTP.Digest = origin.URL, origin.Digest
 	case part.Helm != nil && origin.Helm != "":
-		part.Helm.Repository, part.Helm.Chart = origin.Helm, origin.Chart
+		part.Helm.URL, part.Helm.Chart = origin.Helm, origin.Chart
 		part.Helm.Version, part.Helm.Digest = origin.Reference, origin.Digest
 	case part.ConfigMap != nil && origin.ConfigMap != "":
 		return part, sameConfigMap(part, origin, current)
@@ -94,8 +94,8 @@ func pinGit(git *v1alpha1.GitSource, origin v1alpha1.RevisionOrigin) error {
 		return &Error{"the signature of a tag is required (verify.mode " + git.Verify.Mode + "), and a commit has none",
 			"commit ref: {tag: " + cmp.Or(visible.Line(origin.Reference), "-") + "}, if that still points at " + commit}
 	}
-	git.Repository = origin.Git
-	git.Directory = origin.Directory
+	git.URL = origin.Git
+	git.Path = origin.Path
 	git.Ref = &v1alpha1.GitRef{Commit: commit}
 	return nil
 }

@@ -20,13 +20,13 @@ const (
 )
 
 func TestSources(t *testing.T) {
-	image := v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: "example.org/new", SemVer: ">=1", SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}
-	git := v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: "https://example.org/new", Ref: &v1alpha1.GitRef{Branch: "main"}, Directory: "new"}}
+	image := v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: "example.org/new", Version: ">=1", SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}
+	git := v1alpha1.Source{Git: &v1alpha1.GitSource{URL: "https://example.org/new", Ref: &v1alpha1.GitRef{Branch: "main"}, Path: "new"}}
 	signed := func(mode string) v1alpha1.Source {
-		return v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: "https://example.org/r", Ref: &v1alpha1.GitRef{Tag: "v2"}, Verify: &v1alpha1.GitVerification{Mode: mode}}}
+		return v1alpha1.Source{Git: &v1alpha1.GitSource{URL: "https://example.org/r", Ref: &v1alpha1.GitRef{Tag: "v2"}, Verify: &v1alpha1.GitVerification{Mode: mode}}}
 	}
 	files := v1alpha1.Source{ConfigMap: &v1alpha1.LocalReference{Name: "files"}}
-	fromGit := v1alpha1.RevisionOrigin{Git: "https://example.org/r", Directory: "deploy", Reference: "v1", Digest: "sha1:" + commit}
+	fromGit := v1alpha1.RevisionOrigin{Git: "https://example.org/r", Path: "deploy", Reference: "v1", Digest: "sha1:" + commit}
 	for name, tc := range map[string]struct {
 		reason  string
 		present []v1alpha1.Source
@@ -37,13 +37,13 @@ func TestSources(t *testing.T) {
 	}{
 		"image": {reason: "by digest, at the place of then; logins stay", present: []v1alpha1.Source{image},
 			origins: []v1alpha1.RevisionOrigin{{Image: "example.org/old", Reference: "v1.2.0", Digest: digestA}},
-			want:    []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/old:v1.2.0@" + digestA, SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}}},
+			want:    []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "example.org/old:v1.2.0@" + digestA, SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}}},
 		"pinned image": {reason: "without a tag", present: []v1alpha1.Source{image}, origins: []v1alpha1.RevisionOrigin{{Image: "example.org/old", Digest: digestA}},
-			want: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/old@" + digestA, SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}}},
+			want: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "example.org/old@" + digestA, SecretRef: &v1alpha1.LocalReference{Name: "pull"}}}}},
 		"git": {reason: "by commit, with the folder of then", present: []v1alpha1.Source{git}, origins: []v1alpha1.RevisionOrigin{fromGit},
-			want: []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: "https://example.org/r", Directory: "deploy", Ref: &v1alpha1.GitRef{Commit: commit}}}}},
+			want: []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: "https://example.org/r", Path: "deploy", Ref: &v1alpha1.GitRef{Commit: commit}}}}},
 		"signed commit": {reason: "a commit can be signed itself", present: []v1alpha1.Source{signed("HEAD")}, origins: []v1alpha1.RevisionOrigin{{Git: "https://example.org/r", Digest: "sha1:" + commit}},
-			want: []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: "https://example.org/r", Ref: &v1alpha1.GitRef{Commit: commit}, Verify: &v1alpha1.GitVerification{Mode: "HEAD"}}}}},
+			want: []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: "https://example.org/r", Ref: &v1alpha1.GitRef{Commit: commit}, Verify: &v1alpha1.GitVerification{Mode: "HEAD"}}}}},
 		"signed tag": {reason: "a commit has no tag's signature", present: []v1alpha1.Source{signed("Tag")}, origins: []v1alpha1.RevisionOrigin{fromGit}, wrong: "commit ref: {tag: v1}"},
 		"archive": {reason: "URL and digest", present: []v1alpha1.Source{{HTTP: &v1alpha1.HTTPSource{URL: "https://example.org/b-2.tgz"}}},
 			origins: []v1alpha1.RevisionOrigin{{URL: "https://example.org/b-1.tgz", Digest: digestA}},
@@ -51,7 +51,7 @@ func TestSources(t *testing.T) {
 		"composed": {reason: "each part by its destination; a ConfigMap that holds the same is left", present: []v1alpha1.Source{with2(git, "a"), with2(files, "b")},
 			origins: []v1alpha1.RevisionOrigin{{Destination: "b", ConfigMap: "files", Digest: digestB}, {Destination: "a", Git: "https://example.org/r", Digest: "sha1:" + commit}},
 			current: []v1alpha1.RevisionOrigin{{Destination: "b", Digest: digestB}},
-			want:    []v1alpha1.Source{with2(v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: "https://example.org/r", Ref: &v1alpha1.GitRef{Commit: commit}}}, "a"), with2(files, "b")}},
+			want:    []v1alpha1.Source{with2(v1alpha1.Source{Git: &v1alpha1.GitSource{URL: "https://example.org/r", Ref: &v1alpha1.GitRef{Commit: commit}}}, "a"), with2(files, "b")}},
 		"ConfigMap":    {reason: "its former content is not stored", present: []v1alpha1.Source{files}, origins: []v1alpha1.RevisionOrigin{{ConfigMap: "files", Digest: digestA}}, wrong: "restore its former content"},
 		"another kind": {reason: "a login for a registry is none for Git", present: []v1alpha1.Source{image}, origins: []v1alpha1.RevisionOrigin{fromGit}, wrong: "git https://example.org/r at sha1:"},
 		"other parts":  {reason: "there is no login for them", present: []v1alpha1.Source{with2(git, "a"), with2(files, "b")}, origins: []v1alpha1.RevisionOrigin{fromGit}, wrong: "composed of 1 source, and now there are 2"},
@@ -72,7 +72,7 @@ func TestSources(t *testing.T) {
 			}
 		})
 	}
-	if image.Image.SemVer == "" || git.Git.Ref.Branch != "main" {
+	if image.Image.Version == "" || git.Git.Ref.Branch != "main" {
 		t.Error("what was given is changed")
 	}
 }

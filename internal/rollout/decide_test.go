@@ -141,12 +141,12 @@ func TestStatusIsSmall(t *testing.T) {
 	full := metav1.NewTime(testStart)
 	for i := range status.Waves {
 		wave := &status.Waves[i]
-		wave.StartTime, wave.SuccessTime, wave.CompletionTime, wave.Until = &full, &full, &full, &full
+		wave.StartTime, wave.SuccessTime, wave.CompletionTime, wave.EndTime = &full, &full, &full, &full
 		wave.Plan, wave.Approval, wave.EndApproval = "sha256:"+strings.Repeat("0", 64), "prod-7f3a91c2de", "prod-7f3a91c2df"
 		wave.WaitsFor = v1alpha1.ReasonMaxUnavailableReached
 	}
 	for range 5 {
-		status.History = append(status.History, v1alpha1.RolloutRecord{Name: "7f3a91c2de", Revision: "v1.2.3@sha256:" + strings.Repeat("0", 64), StartTime: &full, FinishTime: &full, Outcome: v1alpha1.RolloutSuperseded})
+		status.History = append(status.History, v1alpha1.RolloutRecord{Name: "7f3a91c2de", Revision: "v1.2.3@sha256:" + strings.Repeat("0", 64), StartTime: &full, CompletionTime: &full, Outcome: v1alpha1.RolloutSuperseded})
 	}
 	text, err := json.Marshal(status)
 	if err != nil {

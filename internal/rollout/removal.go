@@ -110,15 +110,15 @@ func namesOf(clusters []Leaver) []string {
 // hour is the status of the present hour: that of the last one while it lasts, or while clusters are held.
 func (in *RemovalInput) hour() *v1alpha1.RolloutRemovalStatus {
 	was := in.Status
-	if was != nil && was.Since != nil && (was.Held > 0 || in.Now.Sub(was.Since.Time) < removalWindow) {
+	if was != nil && was.StartTime != nil && (was.Held > 0 || in.Now.Sub(was.StartTime.Time) < removalWindow) {
 		status := was.DeepCopy()
-		if status.Since.After(in.Now) { // the clock was set back
-			status.Since.Time = in.Now
+		if status.StartTime.After(in.Now) { // the clock was set back
+			status.StartTime.Time = in.Now
 		}
 		return status
 	}
 	clusters := int32(in.Selected + len(in.Leavers)) //nolint:gosec // at most some thousands
-	return &v1alpha1.RolloutRemovalStatus{Since: &metav1.Time{Time: in.Now}, Clusters: clusters}
+	return &v1alpha1.RolloutRemovalStatus{StartTime: &metav1.Time{Time: in.Now}, Clusters: clusters}
 }
 
 // tellRemoval is the status, or nil where it says nothing.

@@ -33,7 +33,7 @@ func releasedLeavers(count int) []Leaver {
 
 func TestDecideRemoval(t *testing.T) {
 	hour := func(removed, held int32, ago time.Duration) *v1alpha1.RolloutRemovalStatus {
-		return &v1alpha1.RolloutRemovalStatus{Since: &metav1.Time{Time: testStart.Add(-ago)}, Clusters: 40, Removed: removed, Held: held}
+		return &v1alpha1.RolloutRemovalStatus{StartTime: &metav1.Time{Time: testStart.Add(-ago)}, Clusters: 40, Removed: removed, Held: held}
 	}
 	three := leavers(3)
 	for name, tc := range map[string]struct {

@@ -62,7 +62,7 @@ func Worst(in *Input, decision *Decision) []v1alpha1.RolloutClusterProblem {
 	for _, i := range bad[:min(len(bad), v1alpha1.MaxWorst)] {
 		fact, seen := &in.Clusters[i], &decision.states[i]
 		problem := v1alpha1.RolloutClusterProblem{
-			Cluster: fact.Name, State: string(seen.state), Reason: seen.reason, Since: timeOrNil(seen.since),
+			Cluster: fact.Name, State: string(seen.state), Reason: seen.reason, StartTime: timeOrNil(seen.since),
 			Message: cmp.Or(remedies[fact.Name], fact.Invalid),
 		}
 		if fact.Wave < len(in.Strategy.Waves) {

@@ -114,7 +114,7 @@ func finishRun(course Course, outcome v1alpha1.RolloutOutcome) {
 	status := course.Status
 	update := status.UpdateRevision
 	record := v1alpha1.RolloutRecord{
-		Name: update.Name, Revision: update.Revision, StartTime: update.StartTime, FinishTime: course.Now.DeepCopy(), Outcome: outcome,
+		Name: update.Name, Revision: update.Revision, StartTime: update.StartTime, CompletionTime: course.Now.DeepCopy(), Outcome: outcome,
 	}
 	if status.Clusters != nil {
 		record.Updated = status.Clusters.Updated

@@ -85,7 +85,7 @@ func ChildOf(d *v1alpha1.BundleDeployment) *Child {
 		ObservedGeneration: d.Status.ObservedGeneration,
 		Suspended:          d.Spec.Suspend,
 		Stalled:            apimeta.IsStatusConditionTrue(d.Status.Conditions, "Stalled"),
-		Rejected:           d.Status.RejectedRevision,
+		Rejected:           d.Status.Rejected.Revision,
 		Handled:            d.Status.LastHandledReconcileAt,
 		OtherTarget:        reachesAnother(d),
 		Deleting:           !d.DeletionTimestamp.IsZero(),
@@ -103,8 +103,8 @@ func ChildOf(d *v1alpha1.BundleDeployment) *Child {
 	pending := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ApprovalPendingCondition)
 	child.ApprovalPending = pending != nil && pending.Status == metav1.ConditionTrue && pending.Reason != v1alpha1.ReasonPruneHeld
 	for i := range d.Status.History {
-		if record := &d.Status.History[i]; record.Outcome == v1alpha1.OutcomeHealthy && record.FinishedTime != nil {
-			child.LastHealthy = latest(child.LastHealthy, record.FinishedTime.Time)
+		if record := &d.Status.History[i]; record.Outcome == v1alpha1.OutcomeHealthy && record.CompletionTime != nil {
+			child.LastHealthy = latest(child.LastHealthy, record.CompletionTime.Time)
 		}
 	}
 	if len(d.Status.History) > 0 {
@@ -112,8 +112,8 @@ func ChildOf(d *v1alpha1.BundleDeployment) *Child {
 		child.Outcome = newest.Outcome
 		child.Tried = newest.Generation
 		child.Content = contentDigest(newest.Revision)
-		if newest.FinishedTime != nil {
-			child.Finished = newest.FinishedTime.Time
+		if newest.CompletionTime != nil {
+			child.Finished = newest.CompletionTime.Time
 		}
 	}
 	return child

@@ -164,13 +164,13 @@ func TestChildOf(t *testing.T) {
 	}}}
 	finished := metav1.NewTime(testStart)
 	d.Status = v1alpha1.BundleDeploymentStatus{
-		ObservedGeneration: 2, RejectedRevision: "v1@x", LastHandledReconcileAt: "now",
+		ObservedGeneration: 2, Rejected: v1alpha1.RejectedRevision{Revision: "v1@x"}, LastHandledReconcileAt: "now",
 		Conditions: []metav1.Condition{
 			{Type: "Ready", Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonClusterDenied, Message: "m", LastTransitionTime: finished},
 			{Type: "Stalled", Status: metav1.ConditionTrue},
 			{Type: v1alpha1.ApprovalPendingCondition, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApprovalRequired},
 		},
-		History: []v1alpha1.RevisionRecord{{Outcome: v1alpha1.OutcomeFailed, Generation: 2, Revision: "v1@sha256:x", Digest: "sha256:file", FinishedTime: &finished}, {Outcome: v1alpha1.OutcomeHealthy}},
+		History: []v1alpha1.RevisionRecord{{Outcome: v1alpha1.OutcomeFailed, Generation: 2, Revision: "v1@sha256:x", Digest: "sha256:file", CompletionTime: &finished}, {Outcome: v1alpha1.OutcomeHealthy}},
 	}
 	d.Spec.Suspend = true
 	want := Child{

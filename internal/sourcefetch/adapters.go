@@ -42,8 +42,8 @@ func (a *Adapters) gitFetcher(ctx context.Context, spec *v1alpha1.GitSource) (fe
 		ref = &v1alpha1.GitRef{}
 	}
 	o := git.Options{
-		URL: spec.Repository, Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit,
-		Directory: spec.Directory, Submodules: spec.RecurseSubmodules, Client: a.http, Limits: a.options.Limits,
+		URL: spec.URL, Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.Version, Name: ref.Name, Commit: ref.Commit,
+		Directory: spec.Path, Submodules: spec.RecurseSubmodules, Client: a.http, Limits: a.options.Limits,
 	}
 	err := a.gitAccess(ctx, spec, &o)
 	if err == nil {
@@ -82,7 +82,7 @@ func (a *Adapters) gitAccess(ctx context.Context, spec *v1alpha1.GitSource, o *g
 		o.Dial = a.options.Policy.Dialer(through)
 		return err
 	}
-	parsed, err := fetch.ParseURL(spec.Repository)
+	parsed, err := fetch.ParseURL(spec.URL)
 	if err != nil {
 		return fetch.Describe(err, "git repository")
 	}
@@ -115,10 +115,10 @@ func (a *Adapters) httpFetcher(ctx context.Context, spec *v1alpha1.HTTPSource) (
 
 func (a *Adapters) helmFetcher(ctx context.Context, spec *v1alpha1.HelmSource, previous fetch.Resolved) (fetch.Fetcher, error) {
 	o := helm.Options{
-		Repository: spec.Repository, Chart: spec.Chart, Version: spec.Version, Digest: spec.Digest, PassCredentials: spec.PassCredentials,
+		Repository: spec.URL, Chart: spec.Chart, Version: spec.Version, Digest: spec.Digest, PassCredentials: spec.PassCredentials,
 		Client: a.http, Limits: a.options.Limits, Previous: previous,
 	}
-	parsed, err := fetch.ParseURL(spec.Repository)
+	parsed, err := fetch.ParseURL(spec.URL)
 	if err != nil {
 		return nil, fetch.Describe(err, "Helm repository")
 	}

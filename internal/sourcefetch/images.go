@@ -25,7 +25,7 @@ func (a *Adapters) Under(policies imagepolicy.Policies) { a.policies = policies 
 
 // decide returns how the policies want an image to be fetched.
 func (a *Adapters) decide(spec *v1alpha1.ImageSource) (imagepolicy.Decision, error) {
-	name, err := image.FullName(spec.Ref, spec.Insecure)
+	name, err := image.FullName(spec.Reference, spec.Insecure)
 	if err != nil {
 		return imagepolicy.Decision{}, err
 	}
@@ -41,7 +41,7 @@ func (a *Adapters) Denied(source v1alpha1.Source) error {
 	if err != nil || decision.Denied == nil {
 		return err
 	}
-	return denied(source.Image.Ref, decision.Denied)
+	return denied(source.Image.Reference, decision.Denied)
 }
 
 func denied(ref string, by *imagepolicy.Rule) error {
@@ -61,7 +61,7 @@ func (a *Adapters) secretsOf(r imagepolicy.Rule) *credentials.Secrets {
 }
 
 func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource) (fetch.Fetcher, error) {
-	host, err := image.Host(spec.Ref, spec.Insecure)
+	host, err := image.Host(spec.Reference, spec.Insecure)
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +70,10 @@ func (a *Adapters) imageFetcher(ctx context.Context, spec *v1alpha1.ImageSource)
 		return nil, err
 	}
 	if decision.Denied != nil {
-		return nil, denied(spec.Ref, decision.Denied)
+		return nil, denied(spec.Reference, decision.Denied)
 	}
 	o := image.Options{
-		Ref: spec.Ref, SemVer: spec.SemVer, Platform: spec.Platform, Insecure: spec.Insecure, Limits: a.options.Limits, Only: a.Only,
+		Ref: spec.Reference, SemVer: spec.Version, Platform: spec.Platform, Insecure: spec.Insecure, Limits: a.options.Limits, Only: a.Only,
 		MirrorsOnly: decision.MirrorsOnly,
 	}
 	logins, err := a.logins(ctx, spec, decision)

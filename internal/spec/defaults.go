@@ -13,10 +13,10 @@ import (
 
 // ignoreRules leave fields to other clients.
 func ignoreRules(of *v1alpha1.BundleDeploymentSpec) []v1alpha1.IgnoreRule {
-	if of.DriftDetection == nil {
+	if of.Drift == nil {
 		return nil
 	}
-	return of.DriftDetection.Ignore
+	return of.Drift.Ignore
 }
 
 // valuesKeyOf is the key that holds the values.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// mostRequires, longestName, longestVersions and longestKind are the limits of status.requires.
+	// mostRequires, longestName, longestVersions and longestKind are the limits of status.healthy.requires.
 	mostRequires    = 50
 	longestName     = 253
 	longestVersions = 255
@@ -59,7 +59,7 @@ func conjuncts(of []convert.Requirement) []convert.Requirement {
 func alternatives(r convert.Requirement) ([]v1alpha1.BundleRequirement, bool) {
 	switch r.Kind {
 	case bundle.RequirePackage:
-		return []v1alpha1.BundleRequirement{{Package: r.Name, Versions: r.Versions}}, r.Name != "" && len(r.Name) <= longestName && len(r.Versions) <= longestVersions
+		return []v1alpha1.BundleRequirement{{Package: r.Name, Range: r.Versions}}, r.Name != "" && len(r.Name) <= longestName && len(r.Versions) <= longestVersions
 	case bundle.RequireCRD, bundle.RequireAPI, bundle.RequireGVK:
 		return []v1alpha1.BundleRequirement{{Group: r.GVK.Group, Version: r.GVK.Version, Kind: r.GVK.Kind}},
 			r.GVK.Kind != "" && len(r.GVK.Group) <= longestName && len(r.GVK.Version) <= longestKind && len(r.GVK.Kind) <= longestKind
@@ -77,12 +77,12 @@ func alternatives(r convert.Requirement) ([]v1alpha1.BundleRequirement, bool) {
 	return nil, false
 }
 
-// requiredBy reads status.requires.
+// requiredBy reads status.healthy.requires.
 func requiredBy(d *v1alpha1.BundleDeployment) []requirement.Requirement {
 	var all []requirement.Requirement
 	groups := map[int32]int{}
-	for _, one := range d.Status.Requires {
-		r := requirement.Requirement{Kind: requirement.RequirePackage, Name: one.Package, Versions: one.Versions}
+	for _, one := range d.Status.Healthy.Requires {
+		r := requirement.Requirement{Kind: requirement.RequirePackage, Name: one.Package, Versions: one.Range}
 		if one.Package == "" {
 			r = requirement.Requirement{Kind: requirement.RequireGVK, GVK: schema.GroupVersionKind{Group: one.Group, Version: one.Version, Kind: one.Kind}}
 		}
@@ -107,7 +107,7 @@ func Dependents(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDepl
 	for i := range deployments {
 		other := &deployments[i]
 		there := other.Status.Inventory != nil && other.Status.Inventory.Target == target
-		if other.Name == of.Name || !there || len(other.Status.Requires) == 0 || !other.DeletionTimestamp.IsZero() {
+		if other.Name == of.Name || !there || len(other.Status.Healthy.Requires) == 0 || !other.DeletionTimestamp.IsZero() {
 			continue
 		}
 		all = append(all, dependents.Dependent{Name: other.Name, Policy: plan.Enforcement(requirementsPolicy(&other.Spec)), Requires: requiredBy(other)})
@@ -117,7 +117,7 @@ func Dependents(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDepl
 
 // RequiringPackage are the other deployments of a namespace that require the package of a deployment, and find it nowhere else.
 func RequiringPackage(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeployment) []string {
-	provided, listed := of.Status.Package, of.Status.Inventory
+	provided, listed := of.Status.Healthy.Package, of.Status.Inventory
 	if provided == nil || listed == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func PackageStatus(p convert.Package) *v1alpha1.PackageStatus {
 func ChangeOf(made plan.Plan, d *v1alpha1.BundleDeployment, revision string, contains convert.Package) dependents.Change {
 	after := requirement.Package{Name: contains.Name, Version: contains.Version}
 	before := after
-	if provided := d.Status.Package; provided != nil && (revision == "" || d.Status.LastAppliedRevision != revision) {
+	if provided := d.Status.Healthy.Package; provided != nil && (revision == "" || d.Status.Applied.Revision != revision) {
 		before = requirement.Package{Name: provided.Name, Version: provided.Version}
 	}
 	return dependents.ChangeOf(made, before, after)

@@ -61,7 +61,7 @@ func TestRequiresStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &v1alpha1.BundleDeployment{}
-			d.Status.Requires = RequiresStatus(tc.requires)
+			d.Status.Healthy.Requires = RequiresStatus(tc.requires)
 			if diff := cmp.Diff(tc.want, requiredBy(d)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -82,7 +82,7 @@ func TestDependents(t *testing.T) {
 	for _, name := range []string{"etcd", "shop", "warns", "remote", "leaving", "new", "free"} {
 		d := v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		d.Status.Inventory = &v1alpha1.Inventory{Target: "here"}
-		d.Status.Requires = []v1alpha1.BundleRequirement{{Package: "etcd"}}
+		d.Status.Healthy.Requires = []v1alpha1.BundleRequirement{{Package: "etcd"}}
 		switch name {
 		case "warns":
 			d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{Requirements: v1alpha1.Warn}
@@ -94,7 +94,7 @@ func TestDependents(t *testing.T) {
 		case "new":
 			d.Status.Inventory = nil
 		case "free":
-			d.Status.Requires = nil
+			d.Status.Healthy.Requires = nil
 		}
 		all = append(all, d)
 	}
@@ -114,11 +114,11 @@ func TestChangeOf(t *testing.T) {
 	if !empty("2.0.0") {
 		t.Error("the first installation takes something away")
 	}
-	d.Status.Package, d.Status.LastAppliedRevision = &v1alpha1.PackageStatus{Name: "etcd", Version: "1.0.0"}, "one"
+	d.Status.Healthy.Package, d.Status.Applied.Revision = &v1alpha1.PackageStatus{Name: "etcd", Version: "1.0.0"}, "one"
 	if empty("2.0.0") || !empty("1.0.0") {
 		t.Error("an upgrade takes nothing away, or the same version does")
 	}
-	d.Status.LastAppliedRevision = "two"
+	d.Status.Applied.Revision = "two"
 	if !empty("2.0.0") {
 		t.Error("a revision that is applied takes something away")
 	}

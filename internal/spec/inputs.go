@@ -63,9 +63,12 @@ func Inputs(d *v1alpha1.BundleDeployment) []Input {
 			})
 		}
 	}
-	if build := d.Spec.PostBuild; build != nil {
-		for i, from := range build.SubstituteFrom {
-			inputs = append(inputs, Input{InputRef: InputRef{from.Kind, from.Name}, Optional: from.Optional, Field: fmt.Sprintf("spec.postBuild.substituteFrom[%d]", i)})
+	for at, variables := range effective.Variables(&d.Spec) {
+		for i, from := range variables.ValuesFrom {
+			inputs = append(inputs, Input{
+				InputRef: InputRef{from.Kind, from.Name}, Optional: from.Optional,
+				Field: fmt.Sprintf("spec.processors[%d].variables.valuesFrom[%d]", at, i),
+			})
 		}
 	}
 	return inputs
@@ -110,11 +113,11 @@ func InputRefs(inputs []Input) []InputRef {
 const ClusterProfileGroup = "multicluster.x-k8s.io"
 
 // KubeConfigHolder names what leads to another cluster: a Secret or a ClusterProfile.
-func KubeConfigHolder(ref *v1alpha1.KubeConfigReference) string {
+func KubeConfigHolder(ref *v1alpha1.ClusterReference) string {
 	if ref.ClusterProfileRef != nil {
 		return "ClusterProfile " + ref.ClusterProfileRef.Name
 	}
-	return SecretKind + " " + ref.SecretRef.Name
+	return SecretKind + " " + ref.KubeConfig.SecretRef.Name
 }
 
 // InputIDs identify the Secrets and ConfigMaps that the ServiceAccount of a deployment reads by name: the inputs, and the
@@ -122,10 +125,10 @@ func KubeConfigHolder(ref *v1alpha1.KubeConfigReference) string {
 func InputIDs(d *v1alpha1.BundleDeployment) []inventory.ID {
 	refs := InputRefs(Inputs(d))
 	ids := make([]inventory.ID, 0, len(refs)+1)
-	if ref := d.Spec.KubeConfig; ref != nil && ref.ClusterProfileRef != nil {
+	if ref := d.Spec.Target.ClusterReference; ref != nil && ref.ClusterProfileRef != nil {
 		ids = append(ids, inventory.ID{Group: ClusterProfileGroup, Kind: "ClusterProfile", Namespace: d.Namespace, Name: ref.ClusterProfileRef.Name})
 	} else if ref != nil {
-		refs = append(refs, InputRef{Kind: SecretKind, Name: ref.SecretRef.Name})
+		refs = append(refs, InputRef{Kind: SecretKind, Name: ref.KubeConfig.SecretRef.Name})
 	}
 	for _, ref := range refs {
 		ids = append(ids, inventory.ID{Kind: ref.Kind, Namespace: d.Namespace, Name: ref.Name})
@@ -210,14 +213,11 @@ func Scrubber(d *v1alpha1.BundleDeployment, inputs []Input, contents Contents) *
 // variableName is what a key must be to name a variable.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Variables are the variables of spec.postBuild.substituteFrom: later inputs win. Keys that are no valid names of variables
+// Variables are the variables of valuesFrom of a processor: later inputs win. Keys that are no valid names of variables
 // are ignored.
-func Variables(d *v1alpha1.BundleDeployment, contents Contents) map[string]string {
+func Variables(of *v1alpha1.VariablesProcessor, contents Contents) map[string]string {
 	given := map[string]string{}
-	if d.Spec.PostBuild == nil {
-		return given
-	}
-	for _, from := range d.Spec.PostBuild.SubstituteFrom {
+	for _, from := range of.ValuesFrom {
 		for key, text := range contents[InputRef{from.Kind, from.Name}] {
 			if variableName.MatchString(key) {
 				given[key] = text

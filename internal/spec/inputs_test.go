@@ -62,7 +62,7 @@ func TestHelmValues(t *testing.T) {
 
 // TestVariables: later inputs win, only keys that are valid names of variables count, and a missing input has none.
 func TestVariables(t *testing.T) {
-	d := &v1alpha1.BundleDeployment{Spec: v1alpha1.BundleDeploymentSpec{PostBuild: &v1alpha1.PostBuild{SubstituteFrom: []v1alpha1.SubstituteReference{
+	d := &v1alpha1.BundleDeployment{Spec: v1alpha1.BundleDeploymentSpec{PostBuild: &v1alpha1.VariablesProcessor{SubstituteFrom: []v1alpha1.VariablesReference{
 		{Kind: "ConfigMap", Name: "base"}, {Kind: "Secret", Name: "db"}, {Kind: "Secret", Name: "none", Optional: true},
 	}}}}
 	contents := spec.Contents{mapBase: {"a": "1", "b": "1", "no.name": "1", "0": "1"}, secretDB: {"b": "2"}}

@@ -22,8 +22,8 @@ func TestOverlay(t *testing.T) {
 		}}, {Patch: "c: d"}},
 		NamePrefix: "p", NameSuffix: "s",
 		Images:         []v1alpha1.ImageOverride{{Name: "i", NewName: "n", NewTag: "t", Digest: "d"}},
-		PostBuild:      &v1alpha1.PostBuild{Substitute: map[string]string{"a": "1"}, SubstituteFrom: []v1alpha1.SubstituteReference{{Kind: "ConfigMap", Name: "c"}}},
-		CommonMetadata: &v1alpha1.CommonMetadata{Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"}},
+		PostBuild:      &v1alpha1.VariablesProcessor{Substitute: map[string]string{"a": "1"}, SubstituteFrom: []v1alpha1.VariablesReference{{Kind: "ConfigMap", Name: "c"}}},
+		CommonMetadata: &v1alpha1.MetadataProcessor{Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"}},
 		ImageRewrites:  []v1alpha1.ImageRewrite{{From: "f", To: "t"}},
 	}}
 	contents := spec.Contents{{Kind: "ConfigMap", Name: "c"}: {"b": "2", "not.one": "3"}, {Kind: "Secret", Name: "c"}: {"x": "4"}}

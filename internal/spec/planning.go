@@ -25,21 +25,21 @@ import (
 
 // Observing returns the plan options in the spec of a deployment. The caller fills in what depends on its bundle and
 // its status. With keeping, for drift correction of the applied revision, which passed the checks before, only a few
-// options are set. The error says which rule of spec.driftDetection is invalid.
+// options are set. The error says which rule of spec.drift is invalid.
 func Observing(d *v1alpha1.BundleDeployment, keeping bool) (observe.Request, error) {
 	o := observe.Request{
-		InstallNamespace: effective.InstallNamespace(d), CreateNamespace: d.Spec.CreateNamespace, Optional: optionalKinds(d), Keeping: keeping,
+		InstallNamespace: effective.InstallNamespace(d), CreateNamespace: d.Spec.Target.CreateNamespace, Optional: optionalKinds(d), Keeping: keeping,
 	}
 	var err error
 	if o.Ignore, err = Ignore(d); err != nil || keeping {
 		return o, err
 	}
 	o.Pruning = Pruning(&d.Spec)
-	o.PodSecurity = d.Spec.AllowPodSecurityLabels || effective.ApprovalMode(&d.Spec) != v1alpha1.ApprovalAutomatic
+	o.PodSecurity = d.Spec.Apply.PodSecurityLabels || effective.ApprovalMode(&d.Spec) != v1alpha1.ApprovalAutomatic
 	o.Protection = ownership.Protection(effective.CollisionProtection(&d.Spec))
 	o.UpgradeSafety = plan.Enforcement(effective.UpgradeSafety(&d.Spec))
 	o.RequirementsPolicy = plan.Enforcement(requirementsPolicy(&d.Spec))
-	if crds := d.Spec.CRDs; crds != nil {
+	if crds := d.Spec.Apply.CRDs; crds != nil {
 		o.Exempt = crds.UpgradeSafetyExemptions
 	}
 	return o, nil
@@ -50,9 +50,9 @@ func Ignore(d *v1alpha1.BundleDeployment) (ignore.Rules, error) {
 	return ignore.New(IgnoreRules(d))
 }
 
-// CheckSelectors checks the patterns and selectors of spec.patches and spec.driftDetection. The error names the field.
+// CheckSelectors checks the patterns and selectors of spec.processors[].patch and spec.drift. The error names the field.
 func CheckSelectors(d *v1alpha1.BundleDeployment) error {
-	if err := overlay.CheckTargets(Overlay(&d.Spec).Patches); err != nil {
+	if err := overlay.CheckTargets(Overlay(&d.Spec)); err != nil {
 		return err
 	}
 	_, err := Ignore(d)
@@ -84,14 +84,14 @@ func Pruning(of *v1alpha1.BundleDeploymentSpec) pruning.Policy {
 		Limit:       &pruning.Limit{Most: most, Percent: percent},
 		Orphan:      of.DeletionPolicy == v1alpha1.DeletionOrphan,
 		Definitions: effective.DeletesCRDs(of),
-		Recreates:   of.Recreate == v1alpha1.RecreateOnImmutableChange,
+		Recreates:   of.Apply.Recreate == v1alpha1.RecreateOnImmutableChange,
 	}
 }
 
 // optionalKinds are the kinds of objects that are skipped while their kind is not served.
 func optionalKinds(d *v1alpha1.BundleDeployment) []schema.GroupKind {
-	kinds := make([]schema.GroupKind, 0, len(d.Spec.OptionalKinds))
-	for _, kind := range d.Spec.OptionalKinds {
+	kinds := make([]schema.GroupKind, 0, len(d.Spec.Apply.OptionalKinds))
+	for _, kind := range d.Spec.Apply.OptionalKinds {
 		kinds = append(kinds, schema.GroupKind{Group: kind.Group, Kind: kind.Kind})
 	}
 	return kinds
@@ -104,7 +104,7 @@ func Packages(deployments []v1alpha1.BundleDeployment, of *v1alpha1.BundleDeploy
 	for i := range deployments {
 		other := &deployments[i]
 		there := other.Status.Inventory != nil && other.Status.Inventory.Target == target
-		if provided := other.Status.Package; other.Name != of.Name && there && provided != nil && other.DeletionTimestamp.IsZero() {
+		if provided := other.Status.Healthy.Package; other.Name != of.Name && there && provided != nil && other.DeletionTimestamp.IsZero() {
 			installed[requirement.Package{Name: provided.Name, Version: provided.Version}] = true
 		}
 	}

@@ -20,10 +20,10 @@ func deployment() *v1alpha1.BundleDeployment {
 	return &v1alpha1.BundleDeployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"},
 		Spec: v1alpha1.BundleDeploymentSpec{
-			InstallNamespace: "install", CreateNamespace: true, AllowPodSecurityLabels: true, CollisionProtection: "None",
-			OptionalKinds:  []v1alpha1.OptionalKind{{Group: "g", Kind: "K"}},
-			DriftDetection: &v1alpha1.DriftDetection{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/a"}}}},
-			CRDs:           &v1alpha1.CRDOptions{UpgradeSafety: "Warn", UpgradeSafetyExemptions: []string{"a.b"}, DeletionPolicy: "Delete"},
+			Target: v1alpha1.DeploymentTarget{Namespace: "install", CreateNamespace: true}, Apply: v1alpha1.ApplyOptions{PodSecurityLabels: true, CollisionProtection: "None",
+				OptionalKinds: []v1alpha1.OptionalKind{{Group: "g", Kind: "K"}}},
+			Drift:          &v1alpha1.DriftOptions{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/a"}}}},
+			Apply:          v1alpha1.ApplyOptions{CRDs: &v1alpha1.CRDOptions{UpgradeSafety: "Warn", UpgradeSafetyExemptions: []string{"a.b"}, DeletionPolicy: "Delete"}},
 			RegistryV1:     &v1alpha1.RegistryV1Options{Requirements: "Warn"},
 			DeletionPolicy: v1alpha1.DeletionOrphan,
 		},
@@ -52,7 +52,7 @@ func TestEveryOptionOfAPlanIsMapped(t *testing.T) {
 		t.Errorf("%v: %+v, want %+v", err, keeping, want)
 	}
 	wrong := deployment()
-	wrong.Spec.DriftDetection.Ignore[0].Paths = []string{"/kind"}
+	wrong.Spec.Drift.Ignore[0].Paths = []string{"/kind"}
 	if _, err := spec.Observing(wrong, true); err == nil {
 		t.Error("a rule that gives away what an object is passes")
 	}
@@ -62,7 +62,7 @@ func TestPackages(t *testing.T) {
 	with := func(name, target, version string, edit ...func(*v1alpha1.BundleDeployment)) v1alpha1.BundleDeployment {
 		d := v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		d.Status.Inventory = &v1alpha1.Inventory{Target: target}
-		d.Status.Package = &v1alpha1.PackageStatus{Name: "etcd", Version: version}
+		d.Status.Healthy.Package = &v1alpha1.PackageStatus{Name: "etcd", Version: version}
 		for _, change := range edit {
 			change(&d)
 		}
@@ -72,7 +72,7 @@ func TestPackages(t *testing.T) {
 	got := spec.Packages([]v1alpha1.BundleDeployment{
 		with("x", "here", "1"), with("b", "here", "3"), with("a", "here", "2"), with("c", "there", "4"),
 		with("d", "here", "5", func(d *v1alpha1.BundleDeployment) { d.DeletionTimestamp = &now }),
-		with("e", "here", "6", func(d *v1alpha1.BundleDeployment) { d.Status.Package = nil }),
+		with("e", "here", "6", func(d *v1alpha1.BundleDeployment) { d.Status.Healthy.Package = nil }),
 		with("f", "here", "3"),
 	}, deployment(), "here")
 	if diff := cmp.Diff([]requirement.Package{{Name: "etcd", Version: "2"}, {Name: "etcd", Version: "3"}}, got); diff != "" {

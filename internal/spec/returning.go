@@ -19,7 +19,7 @@ func Returning(d *v1alpha1.BundleDeployment, revision string) bool {
 	if revision == "" || newer < 0 {
 		return false
 	}
-	return newer == 0 && same(d.Status.LastHealthyRevision) || slices.ContainsFunc(history[newer:], func(record v1alpha1.RevisionRecord) bool {
+	return newer == 0 && same(d.Status.Healthy.Revision) || slices.ContainsFunc(history[newer:], func(record v1alpha1.RevisionRecord) bool {
 		return same(record.Revision) && record.Outcome == v1alpha1.OutcomeHealthy
 	})
 }

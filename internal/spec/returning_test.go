@@ -31,7 +31,7 @@ func TestReturning(t *testing.T) {
 		"remediation":     {"the history may be short", []v1alpha1.RevisionRecord{record("v2@b", failed)}, "v1@a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &v1alpha1.BundleDeployment{Status: v1alpha1.BundleDeploymentStatus{History: tc.history, LastHealthyRevision: tc.lastHealthy}}
+			d := &v1alpha1.BundleDeployment{Status: v1alpha1.BundleDeploymentStatus{History: tc.history, Healthy: v1alpha1.HealthyRevision{Revision: tc.lastHealthy}}}
 			if got := spec.Returning(d, "v1@a"); got != tc.want {
 				t.Errorf("%s: got %t", tc.reason, got)
 			}

@@ -30,8 +30,8 @@ type Given struct {
 // Conversion returns the options for converting the bundle of a deployment.
 func Conversion(d *v1alpha1.BundleDeployment, given Given, limits convert.Limits) convert.Options {
 	adapted := Overlay(&d.Spec)
-	if adapted.Substitution != nil {
-		adapted.Substitution.Read = Variables(d, given.Contents)
+	for i, variables := range effective.Variables(&d.Spec) {
+		adapted.Processors[i].Variables.Read = Variables(variables, given.Contents)
 	}
 	return convert.Options{
 		Format: convert.Format(d.Spec.Format), Path: d.Spec.Path, InstallNamespace: effective.InstallNamespace(d),

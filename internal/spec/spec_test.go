@@ -35,7 +35,7 @@ func TestConversion(t *testing.T) {
 		"all": {
 			reason: "every field has an effect",
 			spec: v1alpha1.BundleDeploymentSpec{
-				Path: "a", Format: v1alpha1.FormatRegistryV1, InstallNamespace: "b",
+				Path: "a", Format: v1alpha1.FormatRegistryV1, Target: v1alpha1.DeploymentTarget{Namespace: "b"},
 				Helm: &v1alpha1.HelmOptions{ReleaseName: "e", SchemaValidation: "Warn", ValuesFiles: []v1alpha1.ValuesFile{"h.yaml", "i.yaml"}},
 				RegistryV1: &v1alpha1.RegistryV1Options{
 					WatchNamespaces: []string{"c"}, CertificateProvider: "service-ca", PodAnnotations: "Required",

@@ -54,7 +54,7 @@ func NewCatalogStatus(o *v1alpha1.BundleCatalog) CatalogStatus {
 // catalogPart is the place that a catalog comes from, and what it resolved to.
 func catalogPart(o *v1alpha1.BundleCatalog) SourcePart {
 	var part SourcePart
-	for _, s := range o.Spec.Sources {
+	for _, s := range effective.CatalogSource(&o.Spec).Sources {
 		part = SourcePart{From: Upstream(s), Pinned: IsPinned(s)}
 	}
 	for _, r := range o.Status.Resolved {

@@ -19,12 +19,12 @@ import (
 func attempted(d *v1alpha1.BundleDeployment, _ time.Time) string {
 	status := &d.Status
 	switch {
-	case status.LastAttemptedRevision == "":
+	case status.Attempted.Revision == "":
 		return ""
-	case status.LastAttemptedRevision == status.LastAppliedRevision:
+	case status.Attempted.Revision == status.Applied.Revision:
 		return appliedName(d)
 	}
-	return shortName(revision.Recorded(status.History, status.LastAttemptedRevision))
+	return shortName(revision.Recorded(status.History, status.Attempted.Revision))
 }
 
 func converted(d *v1alpha1.BundleDeployment, _ time.Time) string { return string(d.Status.Format) }
@@ -48,17 +48,17 @@ func applied(d *v1alpha1.BundleDeployment, now time.Time) string {
 			text += fmt.Sprintf(" (and %d left out until their kinds are served)", skipped)
 		}
 	}
-	if d.Status.LastAppliedRevision != "" {
+	if d.Status.Applied.Revision != "" {
 		text += " of " + appliedName(d)
 	}
-	if name := PackageText(d.Status.Package); name != "" {
+	if name := PackageText(d.Status.Healthy.Package); name != "" {
 		text += ", " + name
 	}
 	if name := BundleText(d); name != "" {
 		text += ", bundle " + name
 	}
-	if d.Status.LastAppliedTime != nil {
-		text += ", " + Age(now, *d.Status.LastAppliedTime) + " ago"
+	if d.Status.Applied.CompletionTime != nil {
+		text += ", " + Age(now, *d.Status.Applied.CompletionTime) + " ago"
 	}
 	return text
 }

@@ -44,7 +44,7 @@ func nextUp(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, s Summa
 		return append(next, waits...)
 	case s.Stalled && s.Reason == v1alpha1.ReasonRevisionRejected:
 		next = append(next, fmt.Sprintf("Drift from the applied revision is corrected. Revision %s is tried again when a reconcile is requested, or the spec changes; another revision of the source at once.",
-			ShortRevision(d.Status.RejectedRevision)))
+			ShortRevision(d.Status.Rejected.Revision)))
 	case s.Stalled:
 		return append(next, "Nothing is retried until the deployment, or what it refers to, is changed.")
 	case s.work == meta.ProgressingWithRetryReason:

@@ -109,7 +109,7 @@ func NewPipeline(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource, pr
 	p := Pipeline{
 		Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionStatus(s.Readiness()), Reason: s.Reason,
 		State: StateOf(s), Revision: s.Revision, OriginRevision: s.Origin, Version: s.Version, Source: newSourceNode(d, source), Warnings: d.Status.Warnings,
-		Package: d.Status.Package, CertificateExpirationTime: d.Status.CertificateExpirationTime, UpToDate: s.IsReady(),
+		Package: d.Status.Healthy.Package, CertificateExpirationTime: d.Status.CertificateExpirationTime, UpToDate: s.IsReady(),
 	}
 	if s.Ready == "" {
 		p.Ready = metav1.ConditionUnknown
@@ -270,7 +270,7 @@ func newSourceNode(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource) 
 
 // newFluxNode describes a source of Flux by the status of the deployment.
 func newFluxNode(d *v1alpha1.BundleDeployment) SourceNode {
-	node := SourceNode{Name: effective.SourceDisplayName(d), Exists: true, Revision: d.Status.LastAttemptedRevision}
+	node := SourceNode{Name: effective.SourceDisplayName(d), Exists: true, Revision: d.Status.Attempted.Revision}
 	ready := conditions.Get(d, v1alpha1.SourceReadyCondition)
 	if ready == nil {
 		return node

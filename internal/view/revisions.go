@@ -29,7 +29,7 @@ func NewestRevision(d *v1alpha1.BundleDeployment, source *v1alpha1.BundleSource)
 	if source != nil && source.Status.Artifact != nil {
 		return source.Status.Artifact.Revision
 	}
-	return d.Status.LastAttemptedRevision
+	return d.Status.Attempted.Revision
 }
 
 // FindRevision finds the revision of --to in the history: the newest healthy one with other content than the source has, or
@@ -79,7 +79,7 @@ func revisionList(records []v1alpha1.RevisionRecord) string {
 		if r.Version != "" || r.OriginRevision != "" {
 			name = shortName(revision.Name(r.Version, r.OriginRevision, r.Revision)) + "  " + name
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s, since %s", name, Inline(outcome), r.StartedTime.UTC().Format("2006-01-02 15:04:05Z")))
+		lines = append(lines, fmt.Sprintf("  %s  %s, since %s", name, Inline(outcome), r.StartTime.UTC().Format("2006-01-02 15:04:05Z")))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -38,7 +38,7 @@ func Summarize(o Object) Summary {
 	var s Summary
 	switch o := o.(type) {
 	case *v1alpha1.BundleDeployment:
-		s = Summary{Revision: o.Status.LastAppliedRevision, Origin: o.Status.LastAppliedOriginRevision, Version: o.Status.LastAppliedVersion, Objects: o.Status.Objects, Suspended: o.Spec.Suspend,
+		s = Summary{Revision: o.Status.Applied.Revision, Origin: o.Status.Applied.OriginRevision, Version: o.Status.Applied.Version, Objects: o.Status.Objects, Suspended: o.Spec.Suspend,
 			observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
 	case *v1alpha1.BundleSource:
 		s = Summary{Suspended: o.Spec.Suspend,

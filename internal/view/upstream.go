@@ -12,13 +12,13 @@ import (
 func Upstream(s v1alpha1.Source) string {
 	switch {
 	case s.Image != nil:
-		return "image " + s.Image.Ref
+		return "image " + s.Image.Reference
 	case s.Git != nil:
-		return "git " + s.Git.Repository + gitRef(s.Git.Ref)
+		return "git " + s.Git.URL + gitRef(s.Git.Ref)
 	case s.HTTP != nil:
 		return "archive " + s.HTTP.URL
 	case s.Helm != nil:
-		return "chart " + s.Helm.Chart + " of " + s.Helm.Repository + chartVersion(s.Helm.Version)
+		return "chart " + s.Helm.Chart + " of " + s.Helm.URL + chartVersion(s.Helm.Version)
 	case s.ConfigMap != nil:
 		return "ConfigMap " + s.ConfigMap.Name
 	case s.Upload != nil:
@@ -40,8 +40,8 @@ func gitRef(r *v1alpha1.GitRef) string {
 		return ""
 	case r.Commit != "":
 		return " at commit " + r.Commit[:min(len(r.Commit), 12)]
-	case r.SemVer != "":
-		return " at tags " + r.SemVer
+	case r.Version != "":
+		return " at tags " + r.Version
 	case r.Tag != "":
 		return " at tag " + r.Tag
 	case r.Branch != "":
@@ -54,7 +54,7 @@ func gitRef(r *v1alpha1.GitRef) string {
 func IsPinned(s v1alpha1.Source) bool {
 	switch {
 	case s.Image != nil:
-		return strings.Contains(s.Image.Ref, "@sha256:") || strings.Contains(s.Image.Ref, "@sha512:")
+		return strings.Contains(s.Image.Reference, "@sha256:") || strings.Contains(s.Image.Reference, "@sha512:")
 	case s.Git != nil:
 		return s.Git.Ref != nil && s.Git.Ref.Commit != ""
 	case s.HTTP != nil:

@@ -102,7 +102,7 @@ func TestAdoptFromHelm(t *testing.T) {
 	o.refused(key, "belongs to Helm release "+o.namespace+"/shop: adopt the whole release, without a restart, with kubectl satchel-migrate adopt shop -n "+o.namespace)
 	o.migrate(kit.ExitOK, "adopt", key.Name, "--yes", "--delete-former")
 	d := o.Ready(t, key)
-	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookAdopt || hooks.FinishedTime == nil {
+	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookAdopt || hooks.CompletionTime == nil {
 		t.Errorf("status.hooks is %+v", hooks)
 	}
 	o.undisturbed("after the take-over", before)
@@ -120,7 +120,7 @@ func TestAdoptFromHelm(t *testing.T) {
 		return r.Admin.Update(t.Context(), d) == nil
 	})
 	r.Until(t, key, "the upgrade has ended", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.Hooks.Operation == v1alpha1.HookUpgrade && d.Status.Hooks.FinishedTime != nil
+		return d.Status.Hooks.Operation == v1alpha1.HookUpgrade && d.Status.Hooks.CompletionTime != nil
 	})
 	if ran := o.live(hook); ran.GetUID() == hook.GetUID() || ran.Object["data"].(map[string]any)["greeting"] != "good evening" { //nolint:forcetypeassert // of the API server
 		t.Errorf("the hook of the upgrade did not run: %v", ran.Object)

@@ -111,7 +111,7 @@ spec:
 			out := o.output(kit.ExitOK, append([]string{"manifests", file}, strings.Fields(fill.Replace(tc.args))...)...)
 			key := o.Apply(t, out)
 			d := r.Ready(t, key)
-			if d.Status.LastHealthyRevision == "" || d.Status.Inventory == nil {
+			if d.Status.Healthy.Revision == "" || d.Status.Inventory == nil {
 				t.Errorf("nothing is installed: %s", e2erig.Describe(d))
 			}
 		})

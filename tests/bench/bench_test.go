@@ -188,7 +188,7 @@ func (r *rig) publish(t testing.TB, namespace, reference string, files fstest.Ma
 
 // runs tells whether a deployment has applied a revision and is healthy.
 func runs(revision string) func(*v1alpha1.BundleDeployment) bool {
-	return func(d *v1alpha1.BundleDeployment) bool { return isReady(d) && d.Status.LastHealthyRevision == revision }
+	return func(d *v1alpha1.BundleDeployment) bool { return isReady(d) && d.Status.Healthy.Revision == revision }
 }
 
 // again has everything compared once more. Each request of a deployment needs a value of its own.

@@ -88,7 +88,7 @@ func (r *rig) sources(b *testing.B) *rig {
 func sourceOf(namespace, name, ref string) *v1alpha1.BundleSource {
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	source.Spec.Interval = v1alpha1.Duration{Duration: time.Hour}
-	source.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: ref, Insecure: true}}}
+	source.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: ref, Insecure: true}}}
 	return source
 }
 
@@ -114,7 +114,7 @@ func BenchmarkSources(b *testing.B) {
 					digest := repository.Push(b, imageOf(b, manifestLayer(fmt.Sprint(count, "-", i))))
 					all = append(all, sourceOf(namespace, fmt.Sprintf("s%03d", i), digest.Name()))
 				}
-				warm := sourceOf(r.namespace(b), "first", all[0].Spec.Sources[0].Image.Ref)
+				warm := sourceOf(r.namespace(b), "first", all[0].Spec.Sources[0].Image.Reference)
 				r.create(b, []*v1alpha1.BundleSource{warm})
 				r.waitSources(b, warm.Namespace, 1)
 				measured := r.measure(b, "from create until all are Ready", func() {

@@ -50,7 +50,7 @@ func Source(edit ...func(*v1alpha1.BundleSource)) *v1alpha1.BundleSource {
 		ObjectMeta: metav1.ObjectMeta{Name: "podinfo", Namespace: "demo", Generation: 2, CreationTimestamp: Ago(26 * time.Hour)},
 		Spec: v1alpha1.BundleSourceSpec{
 			Interval: v1alpha1.Duration{Duration: 10 * time.Minute},
-			Sources:  []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/podinfo:v1.3.0"}}},
+			Sources:  []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "example.org/podinfo:v1.3.0"}}},
 		},
 		Status: v1alpha1.BundleSourceStatus{
 			ObservedGeneration: 2,
@@ -73,7 +73,7 @@ func Catalog(edit ...func(*v1alpha1.BundleCatalog)) *v1alpha1.BundleCatalog {
 		ObjectMeta: metav1.ObjectMeta{Name: "community", Namespace: "demo", Generation: 2, CreationTimestamp: Ago(26 * time.Hour)},
 		Spec: v1alpha1.BundleCatalogSpec{
 			Interval: v1alpha1.Duration{Duration: time.Hour}, Priority: 5,
-			Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/catalog:latest"}}},
+			Source: v1alpha1.CatalogSource{Image: &v1alpha1.ImageSource{Reference: "example.org/catalog:latest"}},
 		},
 		Status: v1alpha1.BundleCatalogStatus{
 			ObservedGeneration: 2,
@@ -99,7 +99,7 @@ func Deployment(edit ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeploy
 			ServiceAccountName: "installer",
 			Interval:           v1alpha1.Duration{Duration: 10 * time.Minute},
 			RetryInterval:      v1alpha1.Duration{Duration: time.Minute},
-			Timeout:            v1alpha1.Duration{Duration: 90 * time.Second},
+			Health:             v1alpha1.HealthOptions{Timeout: v1alpha1.Duration{Duration: 90 * time.Second}},
 		},
 		Status: v1alpha1.BundleDeploymentStatus{
 			ObservedGeneration: 2,
@@ -108,12 +108,12 @@ func Deployment(edit ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeploy
 				Yes(v1alpha1.SourceReadyCondition, ""), Yes(v1alpha1.ConvertedCondition, ""),
 				Yes(v1alpha1.PlannedCondition, ""), Yes(v1alpha1.AppliedCondition, ""), Yes(v1alpha1.HealthyCondition, ""),
 			},
-			LastAttemptedRevision: RevisionB, LastAppliedRevision: RevisionB, LastHealthyRevision: RevisionB,
-			LastAppliedOriginRevision: OriginB, LastAppliedVersion: "1.3.0",
-			LastAppliedTime: &applied,
-			Plan:            &v1alpha1.PlanStatus{Revision: RevisionB, Create: 4, Update: 1, Delete: 2},
-			Format:          v1alpha1.FormatPlainV0,
-			Objects:         &v1alpha1.ObjectCounts{Applied: 5},
+			Attempted: v1alpha1.AttemptedRevision{Revision: RevisionB},
+			Applied:   v1alpha1.AppliedRevision{Revision: RevisionB, OriginRevision: OriginB, Version: "1.3.0", CompletionTime: &applied},
+			Healthy:   v1alpha1.HealthyRevision{Revision: RevisionB},
+			Plan:      &v1alpha1.PlanStatus{Revision: RevisionB, Create: 4, Update: 1, Delete: 2},
+			Format:    v1alpha1.FormatPlainV0,
+			Objects:   &v1alpha1.ObjectCounts{Applied: 5},
 		},
 	}
 	for _, change := range edit {
@@ -163,7 +163,7 @@ func Never(d *v1alpha1.BundleDeployment) {
 
 // First is a deployment without an applied revision.
 func First(d *v1alpha1.BundleDeployment) {
-	d.Status.LastAppliedRevision, d.Status.LastHealthyRevision, d.Status.LastAppliedTime, d.Status.Objects = "", "", nil, nil
+	d.Status.Applied.Revision, d.Status.Healthy.Revision, d.Status.Applied.CompletionTime, d.Status.Objects = "", "", nil, nil
 }
 
 // Retrying is the condition of an object that is retried.

@@ -73,7 +73,7 @@ func (d *demo) upgrade(ctx context.Context) error {
 	if err := d.pull(ctx); err != nil {
 		return err
 	}
-	if err := d.await(ctx, "the upgrade", d.ready(operatorName, before.Status.LastAppliedRevision)); err != nil {
+	if err := d.await(ctx, "the upgrade", d.ready(operatorName, before.Status.Applied.Revision)); err != nil {
 		return err
 	}
 	pruned := object("v1", "ConfigMap", samplesNamespace, "sample-operator-phrases")

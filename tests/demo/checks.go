@@ -77,11 +77,11 @@ func (d *demo) ready(name, notRevision string) func(context.Context) (string, er
 		switch {
 		case b.Status.ObservedGeneration != b.Generation:
 			return "the controller has not looked at it yet", nil
-		case b.Status.LastAppliedRevision == "" || b.Status.LastAppliedRevision == notRevision:
+		case b.Status.Applied.Revision == "" || b.Status.Applied.Revision == notRevision:
 			return "no new revision has been applied yet", nil
 		case condition == nil || condition.Status != metav1.ConditionTrue:
 			return fmt.Sprintf("it is not ready: %s", message(condition)), nil
-		case b.Status.LastHealthyRevision != b.Status.LastAppliedRevision:
+		case b.Status.Healthy.Revision != b.Status.Applied.Revision:
 			return "the revision is not healthy yet", nil
 		}
 		return "", nil
@@ -123,7 +123,7 @@ func (d *demo) checkObjects(ctx context.Context, name string, objects []*unstruc
 		return err
 	}
 	d.sayf("Checked: %s has %d objects at %s, applied by its own field manager; Pods running: %d.",
-		name, b.Status.Objects.Applied, shorten(b.Status.LastAppliedRevision), pods)
+		name, b.Status.Objects.Applied, shorten(b.Status.Applied.Revision), pods)
 	return nil
 }
 

@@ -72,12 +72,12 @@ func (u upstreams) adaptSource(o *unstructured.Unstructured, version string, at 
 	for _, source := range sources {
 		kinds, _ := source.(map[string]any)
 		if image, ok := kinds["image"].(map[string]any); ok {
-			ref, _ := image["ref"].(string)
+			ref, _ := image["reference"].(string)
 			repository, _, _ := strings.Cut(strings.TrimPrefix(ref, exampleRegistry), ":")
-			image["ref"], image["insecure"] = u.registry+"/"+repository+":"+version, true
+			image["reference"], image["insecure"] = u.registry+"/"+repository+":"+version, true
 		}
-		if git, ok := kinds["git"].(map[string]any); ok && git["repository"] == exampleGit {
-			git["repository"] = u.git
+		if git, ok := kinds["git"].(map[string]any); ok && git["url"] == exampleGit {
+			git["url"] = u.git
 		}
 	}
 	return unstructured.SetNestedSlice(o.Object, sources, append(at, "sources")...)

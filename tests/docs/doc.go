@@ -11,7 +11,7 @@
 //	<!-- test: exit CODE, REASON -->  the next block of commands ends with this exit code
 //	<!-- test: may CODE, REASON -->   any of its commands may end with this exit code, and the others follow
 //	<!-- test: file NAME -->          the next block is saved under this name, as its reader would
-//	<!-- test: in KIND PATH -->       the next block of YAML is a part of an object, at a path such as spec.crds
+//	<!-- test: in KIND PATH -->       the next block of YAML is a part of an object, at a path such as spec.apply.crds
 //	<!-- test: parse REASON -->       the next block of YAML is only parsed; the reason is printed and counted
 //	<!-- test: output -->             the next block is what the block of commands before it prints
 //	<!-- test: page kind KIND -->     of which kind the parts of objects on this page are

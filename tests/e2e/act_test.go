@@ -81,7 +81,7 @@ type releases struct {
 
 func (r *rig) imageReleases() releases {
 	return releases{
-		source: v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: r.Registry.Host() + "/rollback:stable", Insecure: true}},
+		source: v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: r.Registry.Host() + "/rollback:stable", Insecure: true}},
 		publish: func(t *testing.T, content fs.FS) {
 			t.Helper()
 			r.Push(t, "rollback:stable", content)
@@ -97,7 +97,7 @@ func gitReleases(t *testing.T) releases {
 	}
 	t.Cleanup(func() { _ = git.Close() })
 	return releases{
-		source: v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: git.URL()}},
+		source: v1alpha1.Source{Git: &v1alpha1.GitSource{URL: git.URL()}},
 		publish: func(t *testing.T, content fs.FS) {
 			t.Helper()
 			if _, err := git.Commit("release", content); err != nil {
@@ -136,7 +136,7 @@ func (r *rig) bring(t *testing.T, s releases, namespace, name string) (key clien
 	s.publish(t, configMaps(name+"-two", 1))
 	r.satchel(t, namespace, "reconcile", name, "--with-source").says(t, 0, "Ready")
 	r.Until(t, key, "the second release", func(d *v1alpha1.BundleDeployment) bool {
-		return isReady(d) && d.Status.LastAppliedRevision != former.Status.LastAppliedRevision
+		return isReady(d) && d.Status.Applied.Revision != former.Status.Applied.Revision
 	})
 	return key, former
 }
@@ -149,13 +149,13 @@ func TestRollback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key, former := r.bring(t, s, namespace, name)
 			before := r.Until(t, key, "history", func(d *v1alpha1.BundleDeployment) bool { return len(d.Status.History) == 2 })
-			_, content, _ := strings.Cut(former.Status.LastAppliedRevision, "@")
+			_, content, _ := strings.Cut(former.Status.Applied.Revision, "@")
 
 			printed := r.satchel(t, namespace, "rollback", name, "--to", "previous", "--dry-run")
 			printed.says(t, 0, "kind: BundleDeployment\n", strings.TrimPrefix(before.Status.History[1].Sources[0].Digest, "sha1:"))
 			r.satchel(t, namespace, "rollback", name, "--to", "previous").says(t, 0, "pinned to revision ", "To follow the former source again:\n  kubectl patch ", ": Ready, ")
 			back := r.Ready(t, key)
-			if _, digest, _ := strings.Cut("@"+back.Status.LastAppliedRevision, "@"); !strings.HasSuffix(digest, content) {
+			if _, digest, _ := strings.Cut("@"+back.Status.Applied.Revision, "@"); !strings.HasSuffix(digest, content) {
 				t.Errorf("the applied revision is %s, not %s", digest, content)
 			}
 			if !r.holds(t, namespace, name+"-one-00") || r.holds(t, namespace, name+"-two-00") {
@@ -202,7 +202,7 @@ func TestRollbackOfSharedSource(t *testing.T) {
 	source.Namespace, source.Name = namespace, "shared"
 	source.Labels = map[string]string{"argocd.argoproj.io/instance": "apps"}
 	source.Spec = v1alpha1.BundleSourceSpec{Interval: v1alpha1.Duration{Duration: time.Second},
-		Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: image, Insecure: true}}}}
+		Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: image, Insecure: true}}}}
 	if err := r.Admin.Create(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestRollbackOfSharedSource(t *testing.T) {
 	first := r.Ready(t, r.Deploy(t, namespace, "first", "", refers))
 	r.Push(t, "shared:stable", configMaps("shared-two", 1))
 	r.Until(t, client.ObjectKeyFromObject(first), "the second release", func(d *v1alpha1.BundleDeployment) bool {
-		return isReady(d) && d.Status.LastAppliedRevision != first.Status.LastAppliedRevision
+		return isReady(d) && d.Status.Applied.Revision != first.Status.Applied.Revision
 	})
 	other := r.Deploy(t, namespace, "other", "", func(d *v1alpha1.BundleDeployment) { refers(d); d.Spec.Suspend = true })
 	r.satchel(t, namespace, "rollback", "first", "--to", "previous").says(t, 0, "BundleSource shared: pinned to revision ", "is also used by others, which are rolled back with it: "+other.Name,
@@ -256,17 +256,17 @@ func TestRetryOfRejected(t *testing.T) {
 	}
 	key := r.Deploy(t, namespace, "judged", r.Push(t, "judged:stable", state("good")), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}
-		d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{APIVersion: "v1", Kind: "ConfigMap", Failed: "data.state == 'bad'", Current: "data.state == 'good'"}}
+		d.Spec.Health.Expressions = []v1alpha1.HealthExpression{{APIVersion: "v1", Kind: "ConfigMap", Failed: "data.state == 'bad'", Current: "data.state == 'good'"}}
 	})
 	r.Ready(t, key)
 	r.Push(t, "judged:stable", state("bad"))
 	rejected := r.Until(t, key, "rejected", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
+		return d.Status.Rejected.Revision != "" && conditions.IsStalled(d)
 	})
 	r.satchel(t, namespace, "wait", "judged").says(t, 1, "it is stalled")
 	r.satchel(t, namespace, "reconcile", "judged", "--retry").says(t, 1, "was rejected, and is retried", "not Ready, RevisionRejected", "reconcile and --retry")
 	again := r.Until(t, key, "rejected again", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.RejectedRevision != "" && conditions.IsStalled(d)
+		return d.Status.Rejected.Revision != "" && conditions.IsStalled(d)
 	})
 	if len(again.Status.History) != len(rejected.Status.History)+1 {
 		t.Errorf("it was not tried again: %+v", again.Status.History)

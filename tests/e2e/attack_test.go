@@ -127,7 +127,7 @@ func (r *rig) editing(t *testing.T, keys []client.ObjectKey) (end func()) {
 				d := &v1alpha1.BundleDeployment{}
 				d.Namespace = key.Namespace
 				d.Name = key.Name
-				patch := fmt.Appendf(nil, `{"spec":{"commonMetadata":{"annotations":{"edit":"%d"}}}}`, i)
+				patch := fmt.Appendf(nil, `{"spec":{"processors":[{"metadata":{"annotations":{"edit":"%d"}}}]}}`, i)
 				_ = editor.Patch(ctx, d, client.RawPatch("application/merge-patch+json", patch))
 			}
 		})

@@ -65,7 +65,7 @@ func (r *rig) crowd(t *testing.T, namespace string, many, objects int) []client.
 		}
 		t.Cleanup(func() { _ = r.Admin.Delete(context.WithoutCancel(t.Context()), target) })
 		keys = append(keys, r.Deploy(t, namespace, name, image, func(d *v1alpha1.BundleDeployment) {
-			d.Spec.InstallNamespace = target.Name
+			d.Spec.Target.Namespace = target.Name
 			d.Spec.Source.Interval = v1alpha1.Duration{Duration: time.Hour}
 		}))
 	}

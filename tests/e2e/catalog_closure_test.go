@@ -73,7 +73,7 @@ spec:
 		t.Fatal(err)
 	}
 	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "community"}}
-	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: r.Registry.Host() + "/" + repository, Insecure: true}}}
+	object.Spec.Source.Image = &v1alpha1.ImageSource{Reference: r.Registry.Host() + "/" + repository, Insecure: true}
 	if err := r.Admin.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}

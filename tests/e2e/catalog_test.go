@@ -80,7 +80,7 @@ func (c *catalogRig) catalogNamed(t *testing.T, name string, priority int32, ext
 	err := c.Admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
 	switch {
 	case apierrors.IsNotFound(err):
-		object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: c.Registry.Host() + "/" + image, Insecure: true}}}
+		object.Spec.Source.Image = &v1alpha1.ImageSource{Reference: c.Registry.Host() + "/" + image, Insecure: true}
 		object.Spec.Priority = priority
 		err = c.Admin.Create(t.Context(), object)
 	case err == nil:
@@ -200,7 +200,7 @@ func TestInstallByName(t *testing.T) {
 	if err := c.Admin.Get(t.Context(), c.key, &source); err != nil {
 		t.Fatal(err)
 	}
-	if ref := source.Spec.Sources[0].Image.Ref; ref != v1 {
+	if ref := source.Spec.Sources[0].Image.Reference; ref != v1 {
 		t.Errorf("the source has %s, want the digest %s", ref, v1)
 	}
 
@@ -263,7 +263,7 @@ func TestCatalogRollbackAndLock(t *testing.T) {
 	_, v12 := c.bundle(t, "1.2.0")
 	c.catalog(t, "", entry{"1.0.0", v1, ""})
 	c.install(t, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{
+		d.Spec.Health.Expressions = []v1alpha1.HealthExpression{{
 			APIVersion: "v1", Kind: "ConfigMap", Current: "data.value != '1.1.0'", Failed: "data.value == '1.1.0'",
 		}}
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}

@@ -56,7 +56,7 @@ func TestF4KilledApplyLeavesNoOrphan(t *testing.T) {
 			d := r.Until(t, key, "Ready with two objects", func(d *v1alpha1.BundleDeployment) bool {
 				return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.Inventory != nil && d.Status.Inventory.Count == 2
 			})
-			t.Logf("killed after %d of %d writes seen; Ready at %s", k, writes.Load(), d.Status.LastAppliedRevision)
+			t.Logf("killed after %d of %d writes seen; Ready at %s", k, writes.Load(), d.Status.Applied.Revision)
 			if orphans := r.named(t, namespace, "doomed"); len(orphans) > 0 {
 				t.Errorf("%d orphans: %v", len(orphans), orphans)
 			}

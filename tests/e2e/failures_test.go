@@ -88,7 +88,7 @@ func (r *rig) failures(t *testing.T) []failure {
 		return func(d *v1alpha1.BundleDeployment) { change(d.Spec.Source.Sources[0].Image) }
 	}
 	ref := func(to string) func(*v1alpha1.BundleDeployment) {
-		return image(func(i *v1alpha1.ImageSource) { i.Ref = to })
+		return image(func(i *v1alpha1.ImageSource) { i.Reference = to })
 	}
 	return []failure{
 		{name: "registry-refuses", change: ref(closed + "/app:v1"), says: []string{"connection refused", "check the host and the port"}},
@@ -96,14 +96,14 @@ func (r *rig) failures(t *testing.T) []failure {
 		{name: "no-such-tag", change: ref(r.Registry.Host() + "/failures/no-such-tag:v2"), says: []string{"no-such-tag:v2: not found", "check the tag"}},
 		{name: "no-such-repository", change: ref(r.Registry.Host() + "/failures/nowhere:v1"), says: []string{"nowhere:v1: not found", "Correct the image"}},
 		{name: "no-such-path", change: func(d *v1alpha1.BundleDeployment) { d.Spec.Path = "deploy/production" }, says: []string{`no folder "deploy/production"`, "correct spec.path"}},
-		{name: "unknown-kind", objects: "apiVersion: example.org/v1\nkind: Gadget\nmetadata: {name: gadget}\n", says: []string{"does not know kind Gadget", "spec.optionalKinds"}},
+		{name: "unknown-kind", objects: "apiVersion: example.org/v1\nkind: Gadget\nmetadata: {name: gadget}\n", says: []string{"does not know kind Gadget", "spec.apply.optionalKinds"}},
 		{name: "no-permission", change: func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "guest" }, says: []string{"cannot, in namespace", "kind: RoleBinding"}},
 		{name: "no-service-account", change: func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "missing" }, says: []string{"missing does not exist", "create it, or correct spec.serviceAccountName"}},
 		{name: "no-namespace", objects: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: far, namespace: nowhere}\n", says: []string{`namespace "nowhere" does not exist`, "create it"}},
 		{name: "no-node", objects: unschedulable, says: []string{"Pod picky", "cannot be scheduled", "node affinity/selector"}},
 		{name: "no-values", change: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.PostBuild = &v1alpha1.PostBuild{SubstituteFrom: []v1alpha1.SubstituteReference{{Kind: "Secret", Name: "credentials"}}}
-		}, says: []string{"credentials does not exist", "create it, or correct spec.postBuild.substituteFrom[0]"}},
+		}, says: []string{"credentials does not exist", "create it, or correct spec.processors[].variables.valuesFrom[0]"}},
 		{name: "helm-release", objects: "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\nspec: {ports: [{port: 80}]}\n", says: []string{"belongs to Helm release", "kubectl satchel-migrate adopt helm-release"}},
 		{name: "invalid-object", objects: "apiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 0}]}\n", says: []string{"spec.ports[0].port: Invalid value", "Correct the object in the bundle"}},
 	}

@@ -91,7 +91,7 @@ func chartReleases(t *testing.T) releases {
 	repository, url := newChartRepository(t)
 	published := 0
 	return releases{
-		source: v1alpha1.Source{Helm: &v1alpha1.HelmSource{Repository: url, Chart: "shop", Version: ">=1.0.0"}},
+		source: v1alpha1.Source{Helm: &v1alpha1.HelmSource{URL: url, Chart: "shop", Version: ">=1.0.0"}},
 		publish: func(t *testing.T, content fs.FS) {
 			t.Helper()
 			published++

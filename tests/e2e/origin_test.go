@@ -40,21 +40,21 @@ func TestOriginOfOtherCommit(t *testing.T) {
 	first := push("first")
 	key := r.Deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Source.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{
-			Repository: git.URL(), Directory: "bundle", Ref: &v1alpha1.GitRef{Branch: "main"},
+			URL: git.URL(), Path: "bundle", Ref: &v1alpha1.GitRef{Branch: "main"},
 		}}}
 	})
 	before := r.Ready(t, key)
-	if before.Status.LastAppliedOriginRevision != first {
-		t.Errorf("applied is %q, not %q", before.Status.LastAppliedOriginRevision, first)
+	if before.Status.Applied.OriginRevision != first {
+		t.Errorf("applied is %q, not %q", before.Status.Applied.OriginRevision, first)
 	}
 	r.waitForNoWrites(t, namespace)
 	mark := r.mark(t)
 	second := push("second")
 	after := r.Until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.LastAppliedOriginRevision == second && conditions.IsTrue(d, meta.ReadyCondition)
+		return d.Status.Applied.OriginRevision == second && conditions.IsTrue(d, meta.ReadyCondition)
 	})
-	if after.Status.LastAppliedRevision != before.Status.LastAppliedRevision || len(after.Status.History) != 1 || after.Status.History[0].OriginRevision != first {
-		t.Errorf("applied is %s, the history is %+v", after.Status.LastAppliedRevision, after.Status.History)
+	if after.Status.Applied.Revision != before.Status.Applied.Revision || len(after.Status.History) != 1 || after.Status.History[0].OriginRevision != first {
+		t.Errorf("applied is %s, the history is %+v", after.Status.Applied.Revision, after.Status.History)
 	}
 	r.waitForNoWrites(t, namespace)
 	var ofDeployment, others []string

@@ -39,13 +39,13 @@ func TestF36EtcdRestoredFromBackup(t *testing.T) {
 	const repository = "f36:v1"
 	image := r.Push(t, repository, configMaps("both", 3))
 	key := r.Deploy(t, namespace, "app", image, nil)
-	first := r.Ready(t, key).Status.LastAppliedRevision
+	first := r.Ready(t, key).Status.Applied.Revision
 	backup := r.backUp(t)
 
 	r.Push(t, repository, configMaps("both", 3), configMaps("second", 2))
 	second := r.Until(t, key, "Ready at the second revision", func(d *v1alpha1.BundleDeployment) bool {
-		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastAppliedRevision != first
-	}).Status.LastAppliedRevision
+		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.Applied.Revision != first
+	}).Status.Applied.Revision
 	late := r.Deploy(t, namespace, "late", r.Push(t, "f36-late:v1", configMaps("late", 1)), nil)
 	r.Ready(t, late)
 	for i := range 300 { // the storage is far ahead of the backup
@@ -59,7 +59,7 @@ func TestF36EtcdRestoredFromBackup(t *testing.T) {
 	restored := time.Now()
 
 	r.Until(t, key, "Ready at the second revision again", func(d *v1alpha1.BundleDeployment) bool {
-		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastAppliedRevision == second && len(r.named(t, namespace, "second")) == 2
+		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.Applied.Revision == second && len(r.named(t, namespace, "second")) == 2
 	})
 	t.Logf("converged %s after the restore", time.Since(restored).Round(100*time.Millisecond))
 	if took := time.Since(restored); took > 6*10*time.Second {

@@ -144,7 +144,7 @@ func TestRunManifest(t *testing.T) {
 	image := r.Push(t, "runs:manifest", configMaps("released", 1))
 	manifest := filepath.Join(t.TempDir(), "web.yaml")
 	text := "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: web}\nspec:\n  serviceAccountName: installer\n" +
-		"  namePrefix: eu-\n  source: {sources: [{image: {ref: \"" + image + "\", insecure: true}}]}\n"
+		"  processors: [{names: {prefix: eu-}}]\n  source: {sources: [{image: {reference: \"" + image + "\", insecure: true}}]}\n"
 	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

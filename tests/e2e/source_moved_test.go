@@ -33,7 +33,7 @@ func TestF17RunningStateIsKept(t *testing.T) {
 	commit(t, git, 5)
 	key := r.Deploy(t, namespace, "app", "", func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Interval = v1alpha1.Duration{Duration: time.Second}
-		d.Spec.Source.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: git.URL(), Ref: &v1alpha1.GitRef{Branch: "main"}}}}
+		d.Spec.Source.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: git.URL(), Ref: &v1alpha1.GitRef{Branch: "main"}}}}
 	})
 	r.Ready(t, key)
 	if got := r.named(t, namespace, "kept"); len(got) != 5 {
@@ -48,7 +48,7 @@ func TestF17RunningStateIsKept(t *testing.T) {
 	})
 	applied := moved.Status.Artifact.Revision
 	r.Until(t, key, "what was pushed is applied", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.LastAppliedRevision == applied && conditions.IsTrue(d, meta.ReadyCondition)
+		return d.Status.Applied.Revision == applied && conditions.IsTrue(d, meta.ReadyCondition)
 	})
 	r.Eventually(t, t.Context(), "four objects", func(context.Context) (bool, string) {
 		got := r.named(t, namespace, "kept")
@@ -73,7 +73,7 @@ func TestF17RunningStateIsKept(t *testing.T) {
 		return len(got) == 4, fmt.Sprint(got)
 	})
 	t.Logf("restored %s after it was deleted, without the branch", time.Since(began).Round(time.Millisecond))
-	r.Until(t, key, "the same revision is applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision == applied })
+	r.Until(t, key, "the same revision is applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Applied.Revision == applied })
 }
 
 // commit makes so many objects the content of the main branch.

@@ -151,7 +151,7 @@ func TestF11StorageEmptiedWhileDown(t *testing.T) {
 	d := r.Until(t, key, "the deployment knows", func(d *v1alpha1.BundleDeployment) bool {
 		return strings.Contains(e2erig.Describe(d), "SourceReady=False")
 	})
-	if kept := r.named(t, namespace, "kept"); len(kept) != 3 || d.Status.LastAppliedRevision != installed.Status.LastAppliedRevision {
+	if kept := r.named(t, namespace, "kept"); len(kept) != 3 || d.Status.Applied.Revision != installed.Status.Applied.Revision {
 		t.Errorf("of three objects %v are left; the deployment is\n%s", kept, e2erig.Describe(d))
 	}
 	t.Logf("not advertised %s after the start; the deployment says\n%s", took.Round(time.Millisecond), e2erig.Describe(d))

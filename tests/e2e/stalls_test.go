@@ -155,14 +155,14 @@ func TestF8EtcdIsSlow(t *testing.T) {
 	key := r.Deploy(t, namespace, "app", r.Push(t, "slow:v1", configMaps("slow-0", 20)), func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Interval.Duration = 2 * time.Second
 	})
-	healthy := r.Ready(t, key).Status.LastHealthyRevision
+	healthy := r.Ready(t, key).Status.Healthy.Revision
 	for time.Since(began) < took {
 		upgrades++
 		r.Push(t, "slow:v1", configMaps(fmt.Sprintf("slow-%d", upgrades), 20))
 		before := healthy
 		healthy = r.Until(t, key, fmt.Sprintf("upgrade %d", upgrades), func(d *v1alpha1.BundleDeployment) bool {
-			return isReady(d) && d.Status.LastHealthyRevision != before
-		}).Status.LastHealthyRevision
+			return isReady(d) && d.Status.Healthy.Revision != before
+		}).Status.Healthy.Revision
 	}
 	etcdLine.slow(0)
 	if found, of := r.named(t, namespace, "slow"), r.named(t, namespace, fmt.Sprintf("slow-%d-", upgrades)); len(found) != 20 || len(of) != 20 {
@@ -198,7 +198,7 @@ func (r *rig) createAll(ctx context.Context, keys []client.ObjectKey) error {
 		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		d.Spec.ServiceAccountName = "installer"
 		d.Spec.Source = &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{
-			Ref: fmt.Sprintf("%s/f7-%02d:v1", r.Registry.Host(), i), Insecure: true,
+			Reference: fmt.Sprintf("%s/f7-%02d:v1", r.Registry.Host(), i), Insecure: true,
 		}}}}
 		for client.IgnoreAlreadyExists(r.Admin.Create(ctx, d)) != nil {
 			select {

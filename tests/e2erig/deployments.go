@@ -58,7 +58,7 @@ func (r *Rig) Deploy(t *testing.T, namespace, name, image string, change func(*v
 	d.Spec.ServiceAccountName = "installer"
 	d.Spec.Source = &v1alpha1.BundleSourceSpec{
 		Interval: v1alpha1.Duration{Duration: time.Second},
-		Sources:  []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: image, Insecure: true}}},
+		Sources:  []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: image, Insecure: true}}},
 	}
 	if change != nil {
 		change(d)
@@ -161,7 +161,7 @@ func (r *Rig) Eventually(t *testing.T, ctx context.Context, what string, check f
 func Describe(d *v1alpha1.BundleDeployment) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "generation %d, observed %d, attempted %q, applied %q, healthy %q\n", d.Generation, d.Status.ObservedGeneration,
-		d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastHealthyRevision)
+		d.Status.Attempted.Revision, d.Status.Applied.Revision, d.Status.Healthy.Revision)
 	for _, c := range d.Status.Conditions {
 		fmt.Fprintf(&text, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
 	}

@@ -149,8 +149,8 @@ func (w *World) settledMoves(t *testing.T, what string) {
 			if state == nil || source.Status.Artifact == nil {
 				continue
 			}
-			seen += fmt.Sprintf("; %s: %s %s %s", one.Name, one.Status.LastAppliedRevision, state.Reason, state.Message)
-			if state.Status == metav1.ConditionTrue && one.Status.LastHealthyRevision == source.Status.Artifact.Revision && source.Status.ObservedGeneration == source.Generation {
+			seen += fmt.Sprintf("; %s: %s %s %s", one.Name, one.Status.Applied.Revision, state.Reason, state.Message)
+			if state.Status == metav1.ConditionTrue && one.Status.Healthy.Revision == source.Status.Artifact.Revision && source.Status.ObservedGeneration == source.Generation {
 				ready++
 			}
 		}

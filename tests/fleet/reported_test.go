@@ -123,9 +123,9 @@ func (w *World) reportAll(ctx context.Context) error {
 func (w *World) reportHealthy(ctx context.Context, one *v1alpha1.BundleDeployment, revision string) error {
 	before, now := one.DeepCopy(), metav1.Now()
 	one.Status.ObservedGeneration, one.Status.LastHandledReconcileAt = one.Generation, one.Annotations[meta.ReconcileRequestAnnotation]
-	one.Status.LastAppliedRevision = revision
+	one.Status.Applied.Revision = revision
 	one.Status.History = []v1alpha1.RevisionRecord{{
-		Revision: revision, Generation: one.Generation, Outcome: v1alpha1.OutcomeHealthy, StartedTime: now, FinishedTime: &now,
+		Revision: revision, Generation: one.Generation, Outcome: v1alpha1.OutcomeHealthy, StartTime: now, CompletionTime: &now,
 	}}
 	for kind, status := range map[string]metav1.ConditionStatus{"Ready": metav1.ConditionTrue, "Stalled": metav1.ConditionFalse} {
 		apimeta.SetStatusCondition(&one.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "Reported", LastTransitionTime: now})

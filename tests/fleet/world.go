@@ -228,7 +228,7 @@ func (w *World) upsert(ctx context.Context, o client.Object) error {
 // Create creates the rollout with a strategy, after some changes.
 func (w *World) Create(ctx context.Context, strategy v1alpha1.RolloutStrategy, changes ...func(*v1alpha1.BundleRolloutSpec)) error {
 	template, err := json.Marshal(map[string]any{
-		"serviceAccountName": "deployer", "installNamespace": "$(cluster)", "timeout": "5s", "retryInterval": "5s", "interval": "1h",
+		"serviceAccountName": "deployer", "target": map[string]any{"namespace": "$(cluster)"}, "health": map[string]any{"timeout": "5s"}, "retryInterval": "5s", "interval": "1h",
 	})
 	if err != nil {
 		return err

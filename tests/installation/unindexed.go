@@ -38,7 +38,7 @@ func (u unindexed) List(ctx context.Context, list client.ObjectList, given ...cl
 		return err
 	}
 	deployments.Items = slices.DeleteFunc(deployments.Items, func(d v1alpha1.BundleDeployment) bool {
-		return bySource && effective.SourceName(&d) != source || requiring && len(d.Status.Requires) == 0
+		return bySource && effective.SourceName(&d) != source || requiring && len(d.Status.Healthy.Requires) == 0
 	})
 	return nil
 }

@@ -107,7 +107,7 @@ func (w *world) ready(t *testing.T, d *v1alpha1.BundleDeployment, revision strin
 	t.Helper()
 	w.eventually(t, "Ready with "+revision, func(ctx context.Context) (bool, string) {
 		err := w.client.Get(ctx, client.ObjectKeyFromObject(d), d)
-		return err == nil && conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastAppliedRevision == revision, fmt.Sprint(err, d.Status.Conditions)
+		return err == nil && conditions.IsTrue(d, meta.ReadyCondition) && d.Status.Applied.Revision == revision, fmt.Sprint(err, d.Status.Conditions)
 	})
 }
 

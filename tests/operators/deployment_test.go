@@ -96,7 +96,7 @@ func (d *deployment) until(t *testing.T, what string, holds func(*v1alpha1.Bundl
 func (d *deployment) ready(t *testing.T, revision string) *v1alpha1.BundleDeployment {
 	t.Helper()
 	return d.until(t, "Ready at "+revision, func(live *v1alpha1.BundleDeployment) bool {
-		return conditions.IsTrue(live, meta.ReadyCondition) && live.Status.LastHealthyRevision == revision
+		return conditions.IsTrue(live, meta.ReadyCondition) && live.Status.Healthy.Revision == revision
 	})
 }
 

@@ -113,7 +113,7 @@ func poll(ctx context.Context, check func(context.Context) (bool, string)) (seen
 func describe(d *v1alpha1.BundleDeployment) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "generation %d, observed %d, attempted %q, applied %q, healthy %q\n", d.Generation, d.Status.ObservedGeneration,
-		d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastHealthyRevision)
+		d.Status.Attempted.Revision, d.Status.Applied.Revision, d.Status.Healthy.Revision)
 	for _, c := range d.Status.Conditions {
 		fmt.Fprintf(&text, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
 	}

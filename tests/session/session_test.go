@@ -91,7 +91,7 @@ func TestSession(t *testing.T) {
 	d.Spec.Source = &v1alpha1.BundleSourceSpec{
 		Interval: v1alpha1.Duration{Duration: time.Hour},
 		Sources: []v1alpha1.Source{{Git: &v1alpha1.GitSource{
-			Repository: r.git.URL(), Directory: "web",
+			URL: r.git.URL(), Path: "web",
 			Verify: &v1alpha1.GitVerification{SecretRef: v1alpha1.LocalReference{Name: "authors"}},
 		}}},
 	}

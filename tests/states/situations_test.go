@@ -64,23 +64,25 @@ var situations = map[string]func(*testing.T, *space){
 		s.publish(t, "app", configMaps("a"))
 		s.deploy(t, "app", func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}
-			d.Spec.Timeout = v1alpha1.Duration{Duration: 2 * time.Second}
+			d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 2 * time.Second}
 		})
 		s.until(t, "app", ready)
 		s.publish(t, "app", fstest.MapFS{"a.yaml": configMap("a", "2"), "c.yaml": claim("c")})
 		s.until(t, "app", func(d *v1alpha1.BundleDeployment) bool {
-			return reason(v1alpha1.ReasonRevisionRejected)(d) && d.Status.LastAppliedRevision == d.Status.LastHealthyRevision && len(d.Status.Inventory.Entries) == 1
+			return reason(v1alpha1.ReasonRevisionRejected)(d) && d.Status.Applied.Revision == d.Status.Healthy.Revision && len(d.Status.Inventory.Entries) == 1
 		})
 	},
 	"unhealthy": func(t *testing.T, s *space) {
 		s.publish(t, "app", fstest.MapFS{"a.yaml": configMap("a", "1"), "c.yaml": claim("c")})
-		s.deploy(t, "app", func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: 2 * time.Second} })
+		s.deploy(t, "app", func(d *v1alpha1.BundleDeployment) {
+			d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 2 * time.Second}
+		})
 		s.until(t, "app", reason(v1alpha1.ReasonHealthFailed))
 	},
 	"drift-reported": func(t *testing.T, s *space) {
 		s.publish(t, "app", configMaps("a"))
 		s.deploy(t, "app", func(d *v1alpha1.BundleDeployment) {
-			d.Spec.DriftDetection = &v1alpha1.DriftDetection{Mode: v1alpha1.DriftWarn}
+			d.Spec.Drift = &v1alpha1.DriftDetection{Correction: v1alpha1.DriftWarn}
 		})
 		s.until(t, "app", ready)
 		s.patch(t, "v1", "ConfigMap", "a", `{"data":{"value":"drift"}}`)
@@ -150,7 +152,7 @@ func manual(d *v1alpha1.BundleDeployment) {
 }
 
 func ready(d *v1alpha1.BundleDeployment) bool {
-	return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastAppliedRevision == d.Status.LastAttemptedRevision
+	return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.Applied.Revision == d.Status.Attempted.Revision
 }
 
 func pending(d *v1alpha1.BundleDeployment) bool {

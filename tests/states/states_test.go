@@ -112,7 +112,7 @@ func (s *space) deploy(t *testing.T, name string, change func(*v1alpha1.BundleDe
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 	d.Spec.ServiceAccountName = "installer"
 	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: name}
-	d.Spec.Timeout = v1alpha1.Duration{Duration: patient}
+	d.Spec.Health.Timeout = v1alpha1.Duration{Duration: patient}
 	if change != nil {
 		change(d)
 	}
@@ -140,7 +140,7 @@ func (s *space) until(t *testing.T, name string, holds func(*v1alpha1.BundleDepl
 			return false, err.Error()
 		}
 		text, _ := json.MarshalIndent(d.Status, "", " ")
-		newest := d.Status.LastAttemptedRevision == source.Status.Artifact.Revision || d.Status.RejectedRevision != "" || d.Status.LastAttemptedRevision == ""
+		newest := d.Status.Attempted.Revision == source.Status.Artifact.Revision || d.Status.Rejected.Revision != "" || d.Status.Attempted.Revision == ""
 		return newest && d.Status.ObservedGeneration == d.Generation && holds(&d), string(text)
 	})
 }
@@ -390,14 +390,14 @@ func lasting(t *testing.T, of *unstructured.Unstructured) map[string]any {
 	var d v1alpha1.BundleDeployment
 	must(t, json.Unmarshal(text, &d))
 	if hooks := d.Status.Hooks; hooks != nil && hooks.Running != nil {
-		hooks.Running.StartedTime = metav1.Time{}
+		hooks.Running.StartTime = metav1.Time{}
 	}
 	found := map[string]any{
-		"applied": d.Status.LastAppliedRevision, "attempted": d.Status.LastAttemptedRevision, "rejected": d.Status.RejectedRevision, "healthy": d.Status.LastHealthyRevision,
+		"applied": d.Status.Applied.Revision, "attempted": d.Status.Attempted.Revision, "rejected": d.Status.Rejected.Revision, "healthy": d.Status.Healthy.Revision,
 		"hooks": d.Status.Hooks, "generation": d.Generation, "history": len(d.Status.History),
 	}
 	if d.Status.Executed != nil {
-		found["executed"], found["approval"] = d.Status.Executed.Time.UTC().String(), d.Status.Executed.Approval
+		found["executed"], found["approval"] = d.Status.Executed.StartTime.UTC().String(), d.Status.Executed.Approval
 	}
 	if d.Status.Plan != nil {
 		found["plan"] = d.Status.Plan.Digest

@@ -74,7 +74,7 @@ type Decision struct {
 
 // Decide decides for each field; the first line that holds decides.
 //
-//	ignored by the spec           exclude  spec.driftDetection.ignore
+//	ignored by the spec           exclude  spec.drift.ignore
 //	handed over before        force    the bundle sets the field again
 //	scale, autoscaler is gone     force    the bundle sets the replicas again
 //	scale, by a controller        exclude  an autoscaler manages the replicas

@@ -85,7 +85,7 @@ func (r Rules) assess(ctx context.Context, object *unstructured.Unstructured) (s
 		var known *expression.Error
 		switch {
 		case expression.IsExpensive(err) && errors.As(err, &known):
-			return Failed, fmt.Sprintf("the expression %s was not evaluated: %s; make it simpler in spec.healthCheckExprs, or apply it to shorter fields",
+			return Failed, fmt.Sprintf("the expression %s was not evaluated: %s; make it simpler in spec.health.expressions, or apply it to shorter fields",
 				v.name, known.Message), false, nil
 		case errors.As(err, &known):
 			return InProgress, fmt.Sprintf("the expression %s has no answer: %s", v.name, known.Message), false, nil

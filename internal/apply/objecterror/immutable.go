@@ -65,5 +65,5 @@ func Unchangeable(id inventory.ID, fields []string) string {
 	if why := Precious[id.GroupKind().String()]; why != "" {
 		return text + ". It is never deleted for that, for " + why + ": revert the change, or give the object another name"
 	}
-	return text + ". Set spec.recreate to OnImmutableChange, or delete the object, to have it recreated; or revert the change"
+	return text + ". Set spec.apply.recreate to OnImmutableChange, or delete the object, to have it recreated; or revert the change"
 }

@@ -61,7 +61,7 @@ func (in Input) adopting(live ownership.Live) string {
 	if live.Orphaned {
 		return "was left behind by an earlier deployment"
 	}
-	return fmt.Sprintf("%s, and spec.collisionProtection is %s", live.Holder(in.Owner), in.Protection)
+	return fmt.Sprintf("%s, and spec.apply.collisionProtection is %s", live.Holder(in.Owner), in.Protection)
 }
 
 // completed tells whether the object is a Job that ran to its end with this content: it

@@ -28,7 +28,7 @@ func (in Input) guards(object Object, claim ownership.Claim) *violation.Violatio
 		return &violation.Violation{
 			Rule: violation.Guarded, Object: object.ID,
 			Message: fmt.Sprintf("%s has the labels %s, which decide what Pods may do there", object.ID, strings.Join(labels, ", ")),
-			Remedy:  "set spec.allowPodSecurityLabels, have each escalation approved by spec.approval.mode OnEscalation, or take the labels out of the bundle",
+			Remedy:  "set spec.apply.podSecurityLabels, have each escalation approved by spec.approval.mode OnEscalation, or take the labels out of the bundle",
 		}
 	}
 	for _, guard := range in.Live[object.ID].Guards {

@@ -172,7 +172,7 @@ func (in Input) missing(desired []Object) []violation.Violation {
 			violations = append(violations, violation.Violation{
 				Rule: violation.NamespaceMissing, Object: inventory.ID{Kind: "Namespace", Name: name},
 				Message: fmt.Sprintf("namespace %q does not exist", name),
-				Remedy:  "create it, or set spec.createNamespace when it is the install namespace",
+				Remedy:  "create it, or set spec.target.createNamespace when it is the install namespace",
 			})
 		}
 	}
@@ -185,7 +185,7 @@ func (m MissingKind) violation(facts requirement.Facts) violation.Violation {
 		Rule: violation.KindMissing, Object: m.ID,
 		Message: fmt.Sprintf("%s: the cluster does not know kind %s of %s", m.ID, kind.Kind, kind.GroupVersion()),
 		Remedy: facts.InstallOffered(kind, fmt.Sprintf("install the CRD that defines %s in group %q first", kind.Kind, kind.Group)) +
-			", or name the kind in spec.optionalKinds to leave its objects out until it is served",
+			", or name the kind in spec.apply.optionalKinds to leave its objects out until it is served",
 	}
 	if len(m.Served) > 0 {
 		violation.Remedy = "it is served as " + strings.Join(m.Served, ", ")
@@ -214,6 +214,6 @@ func (in Input) namespaceAction() Action {
 			Kind:    Kind{Resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}},
 			Desired: namespace,
 		},
-		Verb: Create, Reason: "spec.createNamespace is set", Untracked: true,
+		Verb: Create, Reason: "spec.target.createNamespace is set", Untracked: true,
 	}
 }

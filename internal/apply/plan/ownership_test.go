@@ -58,9 +58,9 @@ func TestCollisionSaysTheWayOut(t *testing.T) {
 		live      ownership.Live
 		want, not string
 	}{
-		"without owner":        {ownership.Live{}, "spec.collisionProtection to IfUnmanaged", "None"},
-		"a tool's":             {ownership.Live{Tool: "Helm release x"}, "spec.collisionProtection to None", "IfUnmanaged"},
-		"another deployment's": {ownership.Live{Owner: other, Managers: []string{other.Manager()}}, "take the labels", "spec.collisionProtection"},
+		"without owner":        {ownership.Live{}, "spec.apply.collisionProtection to IfUnmanaged", "None"},
+		"a tool's":             {ownership.Live{Tool: "Helm release x"}, "spec.apply.collisionProtection to None", "IfUnmanaged"},
+		"another deployment's": {ownership.Live{Owner: other, Managers: []string{other.Manager()}}, "take the labels", "spec.apply.collisionProtection"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -177,7 +177,7 @@ func TestC50Offers(t *testing.T) {
 		Owner: owner, Desired: []plan.Object{desired(one, "")}, Observed: plan.Observed{Live: map[inventory.ID]ownership.Live{}, Facts: requirement.Facts{Offers: offers}},
 		Missing: []plan.MissingKind{{ID: inventory.ID{Group: etcd.Group, Kind: etcd.Kind, Namespace: "shop", Name: "store"}, Version: "v1"}},
 	}
-	if p := plan.Make(in); len(p.Violations) != 1 || !strings.HasPrefix(p.Violations[0].Remedy, first+", or name the kind in spec.optionalKinds") {
+	if p := plan.Make(in); len(p.Violations) != 1 || !strings.HasPrefix(p.Violations[0].Remedy, first+", or name the kind in spec.apply.optionalKinds") {
 		t.Errorf("violations of an object %v", p.Violations)
 	}
 }

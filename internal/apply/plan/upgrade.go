@@ -140,7 +140,7 @@ func (in Input) unsafe(id inventory.ID) *violation.Violation {
 // exemption is the way around the check, where the API server accepts the change, with the reason why it is not known
 // whether there is any resource.
 func (in Input) exemption(id inventory.ID) string {
-	way := fmt.Sprintf("list %s in spec.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: None; or set spec.crds.upgradeSafety to Warn",
+	way := fmt.Sprintf("list %s in spec.apply.crds.upgradeSafetyExemptions or annotate it in the bundle with %s: None; or set spec.apply.crds.upgradeSafety to Warn",
 		id.Name, AnnotationUpgradeSafety)
 	if why := in.Unlisted[id]; why != "" {
 		way += "; whether there is any resource of it at all is not known: " + why

@@ -81,7 +81,7 @@ func TestUpgradeSafety(t *testing.T) {
 		t.Fatalf("violations %v, warnings %v", refused.Violations, refused.Warnings)
 	}
 	text := refused.Violations[0].String()
-	for _, word := range []string{"gadgets.example.org", "v1 .spec.size: field removed", "spec.crds.upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": None", "spec.crds.upgradeSafety to Warn"} {
+	for _, word := range []string{"gadgets.example.org", "v1 .spec.size: field removed", "spec.apply.crds.upgradeSafetyExemptions", plan.AnnotationUpgradeSafety + ": None", "spec.apply.crds.upgradeSafety to Warn"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("%q does not say %q", text, word)
 		}

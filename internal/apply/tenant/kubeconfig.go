@@ -145,7 +145,7 @@ func refuseAny(entries []refusedEntry, of string) error {
 
 const (
 	namesFile = "names a file, and none is read: put the content into "
-	acts      = "is not accepted: name the ServiceAccount to impersonate in spec.remoteServiceAccountName"
+	acts      = "is not accepted: name the ServiceAccount to impersonate in spec.target.serviceAccountName"
 )
 
 func refusedOfCluster(c v1.Cluster) []refusedEntry {

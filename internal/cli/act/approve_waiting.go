@@ -58,7 +58,7 @@ func (w WaitingPlan) Print(s printer.Style) string {
 	line("Plan", view.Inline(plan.Digest))
 	line("Content", view.Inline(plan.Content))
 	revision := view.ShortRevision(view.Inline(plan.Revision))
-	if last := d.Status.LastAppliedRevision; last != "" && last != plan.Revision {
+	if last := d.Status.Applied.Revision; last != "" && last != plan.Revision {
 		revision += ", after " + view.ShortRevision(view.Inline(last))
 	}
 	line("Revision", revision)

@@ -22,7 +22,7 @@ func retry(ctx context.Context, a *kit.App, c *kit.Cluster, o ReconcileOptions, 
 		return err
 	}
 	d, _ := found.(*v1alpha1.BundleDeployment)
-	if s := view.Summarize(d); s.IsReady() && d.Status.RejectedRevision == "" {
+	if s := view.Summarize(d); s.IsReady() && d.Status.Rejected.Revision == "" {
 		fmt.Fprintf(a.Streams.Out, "%s: Ready with %s, so there is nothing to retry\n", t, s.RevisionName())
 		return nil
 	}
@@ -38,8 +38,8 @@ func retry(ctx context.Context, a *kit.App, c *kit.Cluster, o ReconcileOptions, 
 // sayWhatFailed says what is retried.
 func sayWhatFailed(a *kit.App, t kit.Target, d *v1alpha1.BundleDeployment, p view.Pipeline) {
 	switch {
-	case d.Status.RejectedRevision != "":
-		fmt.Fprintf(a.Streams.ErrOut, "%s: revision %s was rejected, and is retried\n", t, view.ShortRevision(view.Inline(d.Status.RejectedRevision)))
+	case d.Status.Rejected.Revision != "":
+		fmt.Fprintf(a.Streams.ErrOut, "%s: revision %s was rejected, and is retried\n", t, view.ShortRevision(view.Inline(d.Status.Rejected.Revision)))
 	case p.Problem != nil:
 		fmt.Fprintf(a.Streams.ErrOut, "%s: %s failed (%s), and is retried\n", t, p.Problem.Step, view.Inline(p.Problem.Reason))
 	}

@@ -143,7 +143,7 @@ func rollback(ctx context.Context, a *kit.App, o rollbackOptions, t kit.Target) 
 	if back.source == nil {
 		return printFluxRollback(a, o, back)
 	}
-	if view.ContentOf(back.record.Revision) == view.ContentOf(back.newest) && view.ContentOf(back.deployment.Status.LastAppliedRevision) == view.ContentOf(back.newest) {
+	if view.ContentOf(back.record.Revision) == view.ContentOf(back.newest) && view.ContentOf(back.deployment.Status.Applied.Revision) == view.ContentOf(back.newest) {
 		fmt.Fprintf(a.Streams.Out, "%s: revision %s is applied already\n", t, view.ShortRevision(view.Inline(back.record.Revision)))
 		return nil
 	}

@@ -105,7 +105,7 @@ func (o *initOptions) deployment(taken scaffold.Bundle) *v1alpha1.BundleDeployme
 	d.Spec.Source = &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{o.source()}}
 	d.Spec.Path, d.Spec.Format, d.Spec.ServiceAccountName = taken.Path, v1alpha1.Format(taken.Format), o.serviceAccount
 	if o.installNamespace != o.namespace {
-		d.Spec.InstallNamespace = o.installNamespace
+		d.Spec.Target.Namespace = o.installNamespace
 	}
 	if len(o.watchNamespaces) > 0 && taken.Format == convert.RegistryV1 {
 		d.Spec.RegistryV1 = &v1alpha1.RegistryV1Options{WatchNamespaces: o.watchNamespaces}
@@ -138,9 +138,9 @@ func (o *initOptions) source() v1alpha1.Source {
 		if image == "" {
 			image = placeholder + o.name + ":v0.1.0"
 		}
-		return v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: image}}
+		return v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: image}}
 	}
-	return v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: o.git, Ref: &v1alpha1.GitRef{Branch: o.branch}, Directory: o.inRepository()}}
+	return v1alpha1.Source{Git: &v1alpha1.GitSource{URL: o.git, Ref: &v1alpha1.GitRef{Branch: o.branch}, Path: o.inRepository()}}
 }
 
 // inRepository is the path of the bundle in the Git repository around it; without a repository it is taken from the root.

@@ -118,13 +118,13 @@ func resolveParts(ctx context.Context, a *kit.App, adapters *sourcefetch.Adapter
 func describeSource(source *v1alpha1.Source) string {
 	switch {
 	case source.Image != nil:
-		return "the image " + source.Image.Ref
+		return "the image " + source.Image.Reference
 	case source.Git != nil:
-		return "the Git repository " + withoutUser(source.Git.Repository)
+		return "the Git repository " + withoutUser(source.Git.URL)
 	case source.HTTP != nil:
 		return "the archive " + withoutUser(source.HTTP.URL)
 	case source.Helm != nil:
-		return "the chart " + source.Helm.Chart + " of " + withoutUser(source.Helm.Repository)
+		return "the chart " + source.Helm.Chart + " of " + withoutUser(source.Helm.URL)
 	case source.ConfigMap != nil:
 		return "the ConfigMap " + source.ConfigMap.Name
 	}
@@ -151,15 +151,15 @@ func plainHosts(spec *v1alpha1.BundleSourceSpec) []string {
 	for i := range spec.Sources {
 		switch source := &spec.Sources[i]; {
 		case source.Image != nil && source.Image.Insecure:
-			if ref, err := name.ParseReference(source.Image.Ref, name.WeakValidation); err == nil {
+			if ref, err := name.ParseReference(source.Image.Reference, name.WeakValidation); err == nil {
 				hosts = append(hosts, ref.Context().RegistryStr())
 			}
 		case source.Git != nil:
-			add(source.Git.Repository)
+			add(source.Git.URL)
 		case source.HTTP != nil:
 			add(source.HTTP.URL)
 		case source.Helm != nil:
-			add(source.Helm.Repository)
+			add(source.Helm.URL)
 		}
 	}
 	return hosts

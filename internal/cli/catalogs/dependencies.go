@@ -90,7 +90,7 @@ func (d *Dependencies) Installed() ([]closure.Installed, error) {
 	}
 	var installed []closure.Installed
 	for i := range list.Items {
-		if p := list.Items[i].Status.Package; p != nil && list.Items[i].DeletionTimestamp.IsZero() {
+		if p := list.Items[i].Status.Healthy.Package; p != nil && list.Items[i].DeletionTimestamp.IsZero() {
 			installed = append(installed, closure.Installed{Deployment: list.Items[i].Name, Package: p.Name, Version: p.Version})
 		}
 	}

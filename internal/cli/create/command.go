@@ -194,7 +194,7 @@ func (o *deploymentFlags) deploymentFlags(a *kit.App, cmd *cobra.Command) {
 // spec is that of the flags.
 func (o *deploymentFlags) spec(cmd *cobra.Command, a *kit.App) (*v1alpha1.BundleDeploymentSpec, error) {
 	spec := &v1alpha1.BundleDeploymentSpec{
-		Path: o.path, Format: v1alpha1.Format(o.format), InstallNamespace: o.installNamespace, CreateNamespace: o.createNamespace,
+		Path: o.path, Format: v1alpha1.Format(o.format), Target: v1alpha1.DeploymentTarget{Namespace: o.installNamespace, CreateNamespace: o.createNamespace},
 		ServiceAccountName: o.account,
 	}
 	var err error

@@ -101,16 +101,16 @@ func (o *sourceFlags) spec(cmd *cobra.Command) (*v1alpha1.BundleSourceSpec, erro
 		if err != nil {
 			return nil, err
 		}
-		source.Image = &v1alpha1.ImageSource{Ref: o.image, SemVer: o.semver, Insecure: insecure, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
+		source.Image = &v1alpha1.ImageSource{Reference: o.image, Version: o.semver, Insecure: insecure, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
 	case "git":
-		source.Git = &v1alpha1.GitSource{Repository: o.git, SecretRef: reference(o.secret)}
-		if ref := (v1alpha1.GitRef{Branch: o.branch, Tag: o.tag, SemVer: o.semver, Commit: o.commit}); ref != (v1alpha1.GitRef{}) {
+		source.Git = &v1alpha1.GitSource{URL: o.git, SecretRef: reference(o.secret)}
+		if ref := (v1alpha1.GitRef{Branch: o.branch, Tag: o.tag, Version: o.semver, Commit: o.commit}); ref != (v1alpha1.GitRef{}) {
 			source.Git.Ref = &ref
 		}
 	case "http":
 		source.HTTP = &v1alpha1.HTTPSource{URL: o.http, Digest: o.digest, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
 	case "helm-repository":
-		source.Helm = &v1alpha1.HelmSource{Repository: o.helmRepository, Chart: o.chart, Version: o.chartVersion, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
+		source.Helm = &v1alpha1.HelmSource{URL: o.helmRepository, Chart: o.chart, Version: o.chartVersion, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
 	case "config-map":
 		source.ConfigMap = reference(o.configMap)
 	}

@@ -15,7 +15,7 @@ import (
 var fieldsAsFlags = strings.NewReplacer(
 	"spec.format", "--format",
 	"spec.path", "--path",
-	"spec.installNamespace", "--install-namespace",
+	"spec.target.namespace", "--install-namespace",
 	"set registryV1.certificateProvider to", "choose with --certificate-provider",
 	"choose another registryV1.certificateProvider", "choose another --certificate-provider",
 	"set registryV1.duplicateKeys to", "set duplicateKeys in the file of --config to",

@@ -146,7 +146,7 @@ func behindSource(o view.Object, source *v1alpha1.BundleSource) string {
 	switch {
 	case s.InProgress(), view.Requested(source, s) != "":
 		return "its source " + source.Name + " is being fetched"
-	case s.Revision != d.Status.LastAppliedRevision && s.Revision != "":
+	case s.Revision != d.Status.Applied.Revision && s.Revision != "":
 		return "its source has another revision, " + strings.TrimPrefix(s.RevisionName(), "revision ")
 	}
 	return ""

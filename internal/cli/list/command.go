@@ -55,7 +55,7 @@ satchel get source podinfo -o yaml
 
 # Names for a script, and one field of each
 satchel get deployments -l team=payments -o name
-satchel get -o custom-columns=NAME:.metadata.name,VERSION:.status.lastAppliedVersion`),
+satchel get -o custom-columns=NAME:.metadata.name,VERSION:.status.applied.version`),
 		ValidArgsFunction: a.CompleteTargets(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			targets := kit.ParseTargets(args)

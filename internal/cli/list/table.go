@@ -111,12 +111,13 @@ func headers(k kit.Kind, wide, everywhere bool) []string {
 func wideColumns(o view.Object) []string {
 	switch o := o.(type) {
 	case *v1alpha1.BundleDeployment:
-		return []string{effective.SourceDisplayName(o), kit.Dash(string(o.Status.Format)), kit.Dash(view.PackageText(o.Status.Package)), effective.InstallNamespace(o), o.Spec.ServiceAccountName,
+		return []string{effective.SourceDisplayName(o), kit.Dash(string(o.Status.Format)), kit.Dash(view.PackageText(o.Status.Healthy.Package)), effective.InstallNamespace(o), o.Spec.ServiceAccountName,
 			view.Short(effective.Interval(&o.Spec))}
 	case *v1alpha1.BundleSource:
 		return []string{upstreams(o.Spec.Sources), view.Short(effective.SourceInterval(&o.Spec))}
 	case *v1alpha1.BundleCatalog:
-		return []string{upstreams(o.Spec.Sources), view.Short(effective.SourceInterval(effective.CatalogSource(&o.Spec)))}
+		spec := effective.CatalogSource(&o.Spec)
+		return []string{upstreams(spec.Sources), view.Short(effective.SourceInterval(spec))}
 	case *v1alpha1.BundleRollout:
 		return []string{o.Spec.SourceRef.Name}
 	}

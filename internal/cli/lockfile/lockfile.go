@@ -159,14 +159,14 @@ func (f *file) written() []byte {
 
 // source writes the image of a BundleSource.
 func (f *file) source(image *yaml.Node, want Want) error {
-	if field(image, "semver") != nil {
-		return errors.New("spec.sources[0].image.semver follows tags: remove it to pin the image")
+	if field(image, "version") != nil {
+		return errors.New("spec.sources[0].image.version follows tags: remove it to pin the image")
 	}
-	ref := field(image, "ref")
-	if ref == nil {
-		return errors.New("spec.sources[0].image has no ref: write it once")
+	reference := field(image, "reference")
+	if reference == nil {
+		return errors.New("spec.sources[0].image has no reference: write it once")
 	}
-	return f.replace(ref, want.Image)
+	return f.replace(reference, want.Image)
 }
 
 // lock writes spec.catalog.lock, behind the package if it is new.

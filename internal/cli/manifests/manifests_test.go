@@ -67,7 +67,7 @@ func TestRead(t *testing.T) {
 			continue
 		}
 		spec, err := set.Source(t.Context(), d)
-		if err != nil || spec == nil || spec.Sources[0].Image.Ref != "example.org/web:v1" {
+		if err != nil || spec == nil || spec.Sources[0].Image.Reference != "example.org/web:v1" {
 			t.Errorf("%s: the source is %+v %v", name, spec, err)
 		}
 		contents, err := set.Contents(d)

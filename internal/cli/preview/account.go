@@ -95,8 +95,8 @@ func (p *Previewer) grant(missing rights.Missing, inputs []inventory.ID) {
 	request := rights.Request{
 		Deployment: p.owner, ServiceAccount: p.Deployment.Spec.ServiceAccountName, Inputs: inputs, Strict: p.options.strict,
 	}
-	if p.Deployment.Spec.KubeConfig != nil {
-		request.ServiceAccount = p.Deployment.Spec.RemoteServiceAccountName
+	if p.Deployment.Spec.Target.ClusterReference != nil {
+		request.ServiceAccount = p.Deployment.Spec.Target.ServiceAccountName
 	}
 	if request.ServiceAccount == "" {
 		return

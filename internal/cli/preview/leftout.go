@@ -13,7 +13,7 @@ import (
 // applied finds out which files the applied objects came from, if links were left out of what is previewed: the applied revision is
 // converted for that. What the inventory lists and that revision does not contain is held by its links already.
 func (p *Previewer) applied(ctx context.Context) leftout.Applied {
-	revision := p.Deployment.Status.LastAppliedRevision
+	revision := p.Deployment.Status.Applied.Revision
 	if len(p.files.LeftOut) == 0 || revision == "" {
 		return leftout.Applied{}
 	}

@@ -42,7 +42,7 @@ it by the CRD. BundleSource, Secrets and ConfigMaps that are beside it in the fi
 cluster. If the cluster has no artifact of its source, the source is fetched from here.
 
 -o diff writes a unified diff of the objects on the cluster and the result of the dry run. Fields that only an API server
-writes, such as status, are left out. --ignore-snippet prints what to write under spec.driftDetection for the fields of
+writes, such as status, are left out. --ignore-snippet prints what to write under spec.drift for the fields of
 applied objects that differ now, so that drift of these fields is ignored.
 
 The permissions of the deployment's ServiceAccount are checked by impersonation, if you may impersonate it. Checks that
@@ -79,7 +79,7 @@ satchel plan podinfo --image quay.io/org/bundle:v2 -o json | jq '.violations, .i
 	}
 	a.OutputFlag(cmd, &o.output, printer.OutputText, printer.OutputWide, outputDiff, printer.OutputJSON, printer.OutputYAML)
 	cmd.Flags().BoolVar(&o.fields, "fields", false, "Show the fields that change; -o wide does so, too.")
-	cmd.Flags().BoolVar(&o.ignoreSnippet, "ignore-snippet", false, "Print the rules for spec.driftDetection.ignore that would leave the differences alone.")
+	cmd.Flags().BoolVar(&o.ignoreSnippet, "ignore-snippet", false, "Print the rules for spec.drift.ignore that would leave the differences alone.")
 	previewFlags(cmd, &o)
 	return cmd
 }

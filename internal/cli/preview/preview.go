@@ -53,7 +53,7 @@ type Previewer struct {
 	Config     *rest.Config
 	Deployment *v1alpha1.BundleDeployment
 	User       *tenant.Client // on the cluster of the flags
-	Target     *tenant.Client // on that of the objects: the same, or the one of spec.kubeConfig
+	Target     *tenant.Client // on that of the objects: the same, or the one of spec.target.kubeConfig
 
 	declared  *bundle.Declared // of the files of -f; nil without
 	owner     inventory.Owner
@@ -146,7 +146,7 @@ func (p *Previewer) Planned(ctx context.Context) (convert.Result, error) { retur
 // Applied converts the artifact of the applied revision; nil if it is the current one of the source, or nothing is applied.
 // Planned comes before.
 func (p *Previewer) Applied(ctx context.Context) (*convert.Result, error) {
-	applied := p.Deployment.Status.LastAppliedRevision
+	applied := p.Deployment.Status.Applied.Revision
 	if applied == "" || view.ContentOf(applied) == view.ContentOf(p.Out.Revision) {
 		return nil, nil //nolint:nilnil // there is no other revision
 	}
@@ -188,7 +188,7 @@ func (p *Previewer) convert(ctx context.Context) (result convert.Result, err err
 // reach connects to the target cluster, and checks that it is the one with the applied objects.
 func (p *Previewer) reach(ctx context.Context) error {
 	p.Target = p.User
-	if ref := p.Deployment.Spec.KubeConfig; ref != nil {
+	if ref := p.Deployment.Spec.Target.ClusterReference; ref != nil {
 		remote, err := p.remote(ctx, ref)
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (p *Previewer) reach(ctx context.Context) error {
 }
 
 // remote is a client for the cluster of a kubeconfig that the user may read. Its user is that of the kubeconfig.
-func (p *Previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReference) (*tenant.Client, error) {
+func (p *Previewer) remote(ctx context.Context, ref *v1alpha1.ClusterReference) (*tenant.Client, error) {
 	named := fmt.Sprintf("%s in the namespace %s, which leads to the cluster", spec.KubeConfigHolder(ref), p.Deployment.Namespace)
 	data, err := p.kubeconfig(ctx, ref)
 	if err != nil {
@@ -223,7 +223,7 @@ func (p *Previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReferenc
 		return nil, fmt.Errorf("reading the %s: %w", named, err)
 	}
 	client, err := tenant.NewRemotes((&net.Dialer{}).DialContext, tenant.Options{}).
-		Client(parsed, p.Deployment.Namespace, p.Deployment.Spec.RemoteServiceAccountName)
+		Client(parsed, p.Deployment.Namespace, p.Deployment.Spec.Target.ServiceAccountName)
 	if err != nil {
 		return nil, err
 	}
@@ -232,15 +232,15 @@ func (p *Previewer) remote(ctx context.Context, ref *v1alpha1.KubeConfigReferenc
 }
 
 // kubeconfig reads what a reference names.
-func (p *Previewer) kubeconfig(ctx context.Context, ref *v1alpha1.KubeConfigReference) ([]byte, error) {
+func (p *Previewer) kubeconfig(ctx context.Context, ref *v1alpha1.ClusterReference) ([]byte, error) {
 	if ref.ClusterProfileRef != nil {
 		return clusterprofile.Read(ctx, p.User, p.Deployment.Namespace, ref.ClusterProfileRef)
 	}
-	secret, err := p.User.Get(ctx, tenant.Ref{Resource: kit.SecretResource, Namespace: p.Deployment.Namespace, Name: ref.SecretRef.Name})
+	secret, err := p.User.Get(ctx, tenant.Ref{Resource: kit.SecretResource, Namespace: p.Deployment.Namespace, Name: ref.KubeConfig.SecretRef.Name})
 	if err != nil {
 		return nil, err
 	}
-	return kubeconfigIn(secret, ref.SecretRef.Key)
+	return kubeconfigIn(secret, ref.KubeConfig.SecretRef.Key)
 }
 
 // kubeconfigIn finds the kubeconfig in a Secret.

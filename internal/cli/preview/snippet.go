@@ -15,7 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 )
 
-// printSnippet writes what to put under spec.driftDetection.
+// printSnippet writes what to put under spec.drift.
 func printSnippet(a *kit.App, v *Preview) error {
 	rules, left := Snippet(v)
 	for _, line := range left {
@@ -25,7 +25,7 @@ func printSnippet(a *kit.App, v *Preview) error {
 		fmt.Fprintln(a.Streams.ErrOut, "No field of an object that was applied before differs.")
 		return nil
 	}
-	text, err := printer.YamlText(map[string]any{"driftDetection": map[string]any{"ignore": rules}})
+	text, err := printer.YamlText(map[string]any{"drift": map[string]any{"ignore": rules}})
 	if err != nil {
 		return fmt.Errorf("writing the rules: %w", err)
 	}

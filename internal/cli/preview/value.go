@@ -145,7 +145,7 @@ type ApprovalPreview struct {
 func (v *Preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
 	v.Namespace = d.Namespace
 	v.Name = d.Name
-	v.Applied = d.Status.LastAppliedRevision
+	v.Applied = d.Status.Applied.Revision
 	v.Mode = effective.ApprovalMode(&d.Spec)
 	v.deployment = d
 	if d.Spec.Suspend {
@@ -154,11 +154,11 @@ func (v *Preview) begin(d *v1alpha1.BundleDeployment, o previewOptions) {
 	if !d.DeletionTimestamp.IsZero() {
 		v.Notes = append(v.Notes, "the deployment is being deleted: its objects are removed")
 	}
-	if o.Path == "" && o.image == "" && o.revision == "" && d.Status.RejectedRevision != "" {
-		v.Notes = append(v.Notes, "the controller rejected revision "+view.ShortRevision(d.Status.RejectedRevision)+" and keeps the last healthy one applied; see satchel reconcile --retry")
+	if o.Path == "" && o.image == "" && o.revision == "" && d.Status.Rejected.Revision != "" {
+		v.Notes = append(v.Notes, "the controller rejected revision "+view.ShortRevision(d.Status.Rejected.Revision)+" and keeps the last healthy one applied; see satchel reconcile --retry")
 	}
 	if effective.DriftMode(&d.Spec) != v1alpha1.DriftEnabled {
-		v.Notes = append(v.Notes, "spec.driftDetection.mode is "+string(effective.DriftMode(&d.Spec))+": drift is not corrected")
+		v.Notes = append(v.Notes, "spec.drift.correction is "+string(effective.DriftMode(&d.Spec))+": drift is not corrected")
 	}
 }
 

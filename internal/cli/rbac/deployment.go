@@ -62,8 +62,8 @@ func printNeeded(cmd *cobra.Command, a *kit.App, o Options, t kit.Target) error 
 	if err != nil {
 		return err
 	}
-	if o.remote && p.Deployment.Spec.KubeConfig == nil {
-		return kit.UsageError(cmd, "BundleDeployment %s has no spec.kubeConfig, so --remote has no effect", t.Name)
+	if o.remote && p.Deployment.Spec.Target.ClusterReference == nil {
+		return kit.UsageError(cmd, "BundleDeployment %s has no spec.target.kubeConfig, so --remote has no effect", t.Name)
 	}
 	if o.ServiceAccount, err = accountFor(cmd, o, p.Deployment); err != nil {
 		return err
@@ -90,8 +90,8 @@ func ofManifest(cmd *cobra.Command, a *kit.App, o Options, args []string) error 
 		return err
 	}
 	d := o.Declared().Deployment
-	if o.remote && d.Spec.KubeConfig == nil {
-		return kit.UsageError(cmd, "BundleDeployment %s has no spec.kubeConfig, so --remote has no effect", d.Name)
+	if o.remote && d.Spec.Target.ClusterReference == nil {
+		return kit.UsageError(cmd, "BundleDeployment %s has no spec.target.kubeConfig, so --remote has no effect", d.Name)
 	}
 	o.Deployment = d.Name
 	o.Named = true
@@ -99,7 +99,7 @@ func ofManifest(cmd *cobra.Command, a *kit.App, o Options, args []string) error 
 	if o.ServiceAccount, err = accountFor(cmd, o, d); err != nil {
 		return err
 	}
-	if d.Spec.KubeConfig != nil && !o.remote {
+	if d.Spec.Target.ClusterReference != nil && !o.remote {
 		return printHere(a, o, d)
 	}
 	o.InstallNamespace = cmp.Or(o.InstallNamespace, effective.InstallNamespace(d))
@@ -112,18 +112,18 @@ func accountFor(cmd *cobra.Command, o Options, d *v1alpha1.BundleDeployment) (st
 	if !cmd.Flag("service-account").Changed {
 		named = d.Spec.ServiceAccountName
 		if o.remote {
-			named = d.Spec.RemoteServiceAccountName
+			named = d.Spec.Target.ServiceAccountName
 		}
 	}
 	if named == "" {
-		return "", kit.UsageError(cmd, "the user of the kubeconfig needs the permissions: name a ServiceAccount with --service-account, or set spec.remoteServiceAccountName")
+		return "", kit.UsageError(cmd, "the user of the kubeconfig needs the permissions: name a ServiceAccount with --service-account, or set spec.target.serviceAccountName")
 	}
 	return named, nil
 }
 
 // printHere prints what a deployment with objects on another cluster needs on this one: to read the kubeconfig and the values.
 func printHere(a *kit.App, o Options, d *v1alpha1.BundleDeployment) error {
-	a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.kubeConfig: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})
+	a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.target.kubeConfig: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})
 	return printRBAC(a, o, rights.Request{Deployment: o.owner(), ServiceAccount: o.ServiceAccount, Inputs: spec.InputIDs(d)}, nil)
 }
 
@@ -154,7 +154,7 @@ func printDeployment(ctx context.Context, a *kit.App, o Options, p *preview.Prev
 	d := p.Deployment
 	o.Deployment, o.Namespace = d.Name, d.Namespace
 	o.Named = true
-	if d.Spec.KubeConfig != nil && !o.remote {
+	if d.Spec.Target.ClusterReference != nil && !o.remote {
 		return printHere(a, o, d)
 	}
 	o.InstallNamespace = effective.InstallNamespace(d)

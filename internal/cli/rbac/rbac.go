@@ -72,7 +72,7 @@ includes reading all of them.
 
 An upgrade deletes the objects that the new version does not have, and needs the permissions for that: NAME includes
 them; for a folder or an image, --upgrade-from names the installed version. The namespaces are created here, not by
-spec.createNamespace, which would need permissions in all namespaces.
+spec.target.createNamespace, which would need permissions in all namespaces.
 
 `
 
@@ -143,11 +143,11 @@ func rbacFlags(a *kit.App, cmd *cobra.Command, o *Options) {
 	flags.StringVar(&o.ServiceAccount, "service-account", "installer", "ServiceAccount that installs the bundle, in the namespace of the BundleDeployment.")
 	flags.StringArrayVar(&o.upgradeFrom, "upgrade-from", nil,
 		"Folder or image of a version that may be installed: adds the permissions to delete objects that only it has; may be repeated.")
-	flags.BoolVar(&o.keeps, "keep-objects", false, "With spec.prune.enabled: false and spec.deletionPolicy: Orphan: leaves out the permissions to delete, which are not needed then; not with spec.recreate: OnImmutableChange.")
-	flags.BoolVar(&o.Definitions, "delete-crds", false, "With spec.crds.deletionPolicy: Delete: adds the permissions to delete CRDs and to list their resources.")
+	flags.BoolVar(&o.keeps, "keep-objects", false, "With spec.prune.enabled: false and spec.deletionPolicy: Orphan: leaves out the permissions to delete, which are not needed then; not with spec.apply.recreate: OnImmutableChange.")
+	flags.BoolVar(&o.Definitions, "delete-crds", false, "With spec.apply.crds.deletionPolicy: Delete: adds the permissions to delete CRDs and to list their resources.")
 	flags.BoolVar(&o.Strict, "strict", false, "Limit all permissions to objects by name, so that an object with another name in the next version needs new permissions.")
 	flags.BoolVar(&o.missing, "missing", false, "With NAME: print only what the ServiceAccount lacks for the current revision of the source, as roles beside those that it has.")
-	flags.BoolVar(&o.remote, "remote", false, "Print the permissions for the cluster of spec.kubeConfig: adds get on the namespace kube-system, which identifies it.")
+	flags.BoolVar(&o.remote, "remote", false, "Print the permissions for the cluster of spec.target.kubeConfig: adds get on the namespace kube-system, which identifies it.")
 	a.EnumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
 }
 

@@ -34,7 +34,7 @@ type DeleteOptions struct {
 const deleteHelp = `Lists which objects are deleted with a BundleDeployment, and which stay and why, asks, deletes it and waits until all of
 them are gone. Without a terminal, --yes is needed.
 
-CustomResourceDefinitions stay, with all their custom resources, unless spec.crds.deletionPolicy is Delete, and even then
+CustomResourceDefinitions stay, with all their custom resources, unless spec.apply.crds.deletionPolicy is Delete, and even then
 while custom resources of them exist. With --dangerous-delete-crds they are deleted, and with them THE CUSTOM RESOURCES OF
 ALL USERS in all namespaces, which are counted before. These are deleted first, with your own permissions, while the
 operator still runs and can clean up after them.
@@ -239,7 +239,7 @@ func policyChange(o DeleteOptions, d *v1alpha1.BundleDeployment) map[string]any 
 	case o.orphan && d.Spec.DeletionPolicy != v1alpha1.DeletionOrphan:
 		return map[string]any{"spec": map[string]any{"deletionPolicy": v1alpha1.DeletionOrphan}}
 	case o.definitions && !effective.DeletesCRDs(&d.Spec):
-		return map[string]any{"spec": map[string]any{"crds": map[string]any{"deletionPolicy": v1alpha1.DeletionDelete}}}
+		return map[string]any{"spec": map[string]any{"apply": map[string]any{"crds": map[string]any{"deletionPolicy": v1alpha1.DeletionDelete}}}}
 	}
 	return nil
 }

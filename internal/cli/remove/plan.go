@@ -101,8 +101,8 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 	if effective.OwnsSource(d) {
 		f.Source = d.Name
 	}
-	if d.Spec.KubeConfig != nil {
-		f.Cluster = spec.KubeConfigHolder(d.Spec.KubeConfig)
+	if d.Spec.Target.ClusterReference != nil {
+		f.Cluster = spec.KubeConfigHolder(d.Spec.Target.ClusterReference)
 		assumeInventory(&in)
 	} else {
 		lookAtAll(ctx, x, &in)
@@ -225,7 +225,7 @@ func (f RemovalPlan) Print(s printer.Style) string {
 		fmt.Fprintf(&out, "%s %s\n", s.Paint(printer.Yellow, "Needed by (spec.dependsOn):"), view.WordList(f.Needed))
 	}
 	if len(f.Required) > 0 {
-		fmt.Fprintf(&out, "%s %s\n", s.Paint(printer.Yellow, "Its package is required by (status.requires):"), view.WordList(f.Required))
+		fmt.Fprintf(&out, "%s %s\n", s.Paint(printer.Yellow, "Its package is required by (status.healthy.requires):"), view.WordList(f.Required))
 	}
 	return out.String()
 }

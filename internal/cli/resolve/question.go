@@ -192,7 +192,7 @@ func sameImage(listed, now string) bool {
 // notes are what else the deployment does with the answer.
 func (q *question) notes(answer resolver.Answer) []string {
 	d := q.deployment
-	if d == nil || d.Status.RejectedRevision == "" || q.bundle != answer.Bundle {
+	if d == nil || d.Status.Rejected.Revision == "" || q.bundle != answer.Bundle {
 		return nil
 	}
 	return []string{fmt.Sprintf("BundleDeployment %s was rolled back from %s, and does not install it again until its spec is changed or a reconcile is requested", d.Name, answer.Bundle)}

@@ -118,7 +118,7 @@ func (r *reader) clustersOf(ctx context.Context, entry *v1alpha1.RolloutClusters
 	case entry.Cluster != nil:
 		one := entry.Cluster
 		return map[string]revision.Cluster{one.Name: {
-			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.KubeConfig, RemoteServiceAccountName: one.RemoteServiceAccountName,
+			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.ClusterReference, RemoteServiceAccountName: one.ServiceAccountName,
 		}}, nil
 	case entry.KubeConfigSecrets != nil:
 		from := entry.KubeConfigSecrets
@@ -153,7 +153,7 @@ func (r *reader) listed(ctx context.Context, resource schema.GroupVersionResourc
 	return found, r.each(ctx, listing, func(one kit.Sighting) error {
 		cluster := revision.Cluster{
 			Name: one.GetName(), Labels: one.GetLabels(), Annotations: one.GetAnnotations(),
-			KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: secret(one.GetName())},
+			KubeConfig: &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: secret(one.GetName())}},
 		}
 		if resource != secretResource { // that of a Secret says nothing of its cluster
 			cluster.UID, cluster.Created = one.GetUID(), one.GetCreationTimestamp().Time
@@ -182,7 +182,7 @@ func (r *reader) profiles(ctx context.Context, from *v1alpha1.ClusterProfileClus
 		found[profile.Name] = revision.Cluster{
 			Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations, UID: profile.UID, Created: profile.CreationTimestamp.Time,
 			Properties: clusterprofile.Properties(profile), Unhealthy: clusterprofile.Unhealthy(profile),
-			KubeConfig: &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: from.AccessProvider}},
+			KubeConfig: &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: from.AccessProvider}},
 		}
 		return nil
 	})

@@ -140,8 +140,8 @@ func problemText(p *v1alpha1.RolloutClusterProblem, style printer.Style, now tim
 	if p.Message != "" {
 		text += "  " + view.OneLine(p.Message, kit.StatusWidth)
 	}
-	if p.Since != nil {
-		text += "  (" + view.Age(now, *p.Since) + ")"
+	if p.StartTime != nil {
+		text += "  (" + view.Age(now, *p.StartTime) + ")"
 	}
 	return text
 }

@@ -25,7 +25,7 @@ func (r *run) declare(ctx context.Context) (err error) {
 	}
 	d := r.declared.Deployment
 	o.name, r.Namespace = d.Name, d.Namespace
-	o.installNamespace = cmp.Or(o.installNamespace, d.Spec.InstallNamespace)
+	o.installNamespace = cmp.Or(o.installNamespace, d.Spec.Target.Namespace)
 	if o.what != "" {
 		return nil
 	}

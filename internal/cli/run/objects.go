@@ -52,7 +52,7 @@ func (r *run) source() (*unstructured.Unstructured, error) {
 		return r.object(kit.Sources, map[string]any{"sources": []any{part}}), nil
 	}
 	if r.options.HelmRepository != "" {
-		chart := map[string]any{"repository": r.options.HelmRepository, "chart": r.options.what}
+		chart := map[string]any{"url": r.options.HelmRepository, "chart": r.options.what}
 		if r.options.ChartVersion != "" {
 			chart["version"] = r.options.ChartVersion
 		}
@@ -62,7 +62,7 @@ func (r *run) source() (*unstructured.Unstructured, error) {
 		part["helm"] = chart
 		return r.object(kit.Sources, map[string]any{"sources": []any{part}}), nil
 	}
-	image := map[string]any{"ref": r.options.what}
+	image := map[string]any{"reference": r.options.what}
 	if r.options.Platform != "" {
 		image["platform"] = r.options.Platform
 	}
@@ -95,7 +95,12 @@ func (r *run) deployment() (*unstructured.Unstructured, error) {
 		}
 	}
 	if r.options.installNamespace != r.Namespace {
-		spec["installNamespace"] = r.options.installNamespace
+		target, _ := spec["target"].(map[string]any)
+		if target == nil {
+			target = map[string]any{}
+		}
+		target["namespace"] = r.options.installNamespace
+		spec["target"] = target
 	}
 	if len(r.options.watchNamespaces) > 0 {
 		options, _ := spec["registryV1"].(map[string]any)

@@ -101,8 +101,8 @@ func history(ctx context.Context, a *kit.App, o printer.Output, t kit.Target) er
 // NewRevisions reads the history of a deployment. A revision that was tried twice is marked as current, or healthy, where it
 // was tried last.
 func NewRevisions(d *v1alpha1.BundleDeployment) Revisions {
-	found := Revisions{Namespace: d.Namespace, Name: d.Name, Applied: d.Status.LastAppliedRevision,
-		Healthy: d.Status.LastHealthyRevision, Rejected: d.Status.RejectedRevision, Revisions: []revisionLine{}}
+	found := Revisions{Namespace: d.Namespace, Name: d.Name, Applied: d.Status.Applied.Revision,
+		Healthy: d.Status.Healthy.Revision, Rejected: d.Status.Rejected.Revision, Revisions: []revisionLine{}}
 	marked := map[string]bool{}
 	for i, record := range d.Status.History {
 		line := revisionLine{RevisionRecord: record}
@@ -156,7 +156,7 @@ func (r Revisions) Table(wide bool, now time.Time) *printer.Table {
 			texts = []string{kit.Dash(view.Inline(l.Version)), kit.Dash(view.Inline(l.OriginRevision)), l.Revision}
 		}
 		colored := len(texts)
-		texts = append(texts, kit.Dash(string(l.Outcome)), l.state(), view.Age(now, l.StartedTime)+" ago", l.took(now),
+		texts = append(texts, kit.Dash(string(l.Outcome)), l.state(), view.Age(now, l.StartTime)+" ago", l.took(now),
 			strconv.Itoa(int(l.Create)), strconv.Itoa(int(l.Update)), strconv.Itoa(int(l.Delete)))
 		if wide {
 			texts = append(texts, strconv.Itoa(int(l.Attempts)), strconv.FormatInt(l.Generation, 10), kit.Dash(l.Digest), kit.Dash(l.Plan),
@@ -171,10 +171,10 @@ func (r Revisions) Table(wide bool, now time.Time) *printer.Table {
 // took is how long a revision took to its outcome, or takes so far.
 func (l revisionLine) took(now time.Time) string {
 	switch {
-	case l.FinishedTime != nil:
-		return duration.HumanDuration(l.FinishedTime.Sub(l.StartedTime.Time))
+	case l.CompletionTime != nil:
+		return duration.HumanDuration(l.CompletionTime.Sub(l.StartTime.Time))
 	case l.Outcome != "":
 		return "-"
 	}
-	return view.Age(now, metav1.Time{Time: l.StartedTime.Time}) + " so far"
+	return view.Age(now, metav1.Time{Time: l.StartTime.Time}) + " so far"
 }

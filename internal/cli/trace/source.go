@@ -68,12 +68,12 @@ type Upstream struct {
 func NewTraceDeployment(d *v1alpha1.BundleDeployment) *Deployment {
 	s := view.Summarize(d)
 	found := &Deployment{Namespace: d.Namespace, Name: d.Name, Ready: s.Readiness(), Revision: s.Revision, Origin: s.Origin, Version: s.Version,
-		Digest: appliedRecord(d).Digest, Applied: d.Status.LastAppliedTime, Account: d.Spec.ServiceAccountName,
-		Format: string(d.Status.Format), Package: d.Status.Package, bundle: view.BundleText(d), state: view.StateOf(s), color: printer.SummaryColor(s)}
+		Digest: appliedRecord(d).Digest, Applied: d.Status.Applied.CompletionTime, Account: d.Spec.ServiceAccountName,
+		Format: string(d.Status.Format), Package: d.Status.Healthy.Package, bundle: view.BundleText(d), state: view.StateOf(s), color: printer.SummaryColor(s)}
 	if d.Status.Catalog != nil {
 		found.Bundle = d.Status.Catalog.Installed
 	}
-	if kept := d.Status.LastHealthyArtifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
+	if kept := d.Status.Healthy.Artifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
 		found.Digest = kept.Digest
 	}
 	return found
@@ -82,7 +82,7 @@ func NewTraceDeployment(d *v1alpha1.BundleDeployment) *Deployment {
 // appliedRecord is the record of the applied revision in the history; the zero record if there is none.
 func appliedRecord(d *v1alpha1.BundleDeployment) v1alpha1.RevisionRecord {
 	for _, record := range d.Status.History {
-		if record.Revision == d.Status.LastAppliedRevision && record.Digest != "" {
+		if record.Revision == d.Status.Applied.Revision && record.Digest != "" {
 			return record
 		}
 	}
@@ -157,7 +157,7 @@ func (c *Climber) settleCurrent(found *Source, d *v1alpha1.BundleDeployment, art
 		return
 	}
 	found.Revision = artifact.Revision
-	found.Current = artifact.Revision == d.Status.LastAppliedRevision
+	found.Current = artifact.Revision == d.Status.Applied.Revision
 	switch {
 	case !found.Current && len(appliedRecord(d).Sources) > 0:
 		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("the source publishes revision %s now; the upstream data is that of the applied one", artifact.Revision))

@@ -32,7 +32,7 @@ func (c *Climber) found(d *v1alpha1.BundleDeployment, at Link) {
 			c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("the labels of %s name %s, and its inventory does not list the object: they are copied or forged, and are ignored", c.Links[made.link].ID(), made.owner))
 		}
 	}
-	if revision := d.Status.LastAttemptedRevision; revision != "" && revision != d.Status.LastAppliedRevision {
+	if revision := d.Status.Attempted.Revision; revision != "" && revision != d.Status.Applied.Revision {
 		c.Result.Notes = append(c.Result.Notes, fmt.Sprintf("revision %s is being tried, or failed; objects may be of that one", revision))
 	}
 }
@@ -104,7 +104,7 @@ func (c *Climber) judge() {
 		switch {
 		case d == nil:
 			c.conclude(abandonedVerdict, text+"which does not exist here or may not be read by you; no deployment manages the object")
-		case d.Spec.KubeConfig != nil:
+		case d.Spec.Target.ClusterReference != nil:
 			c.conclude(unlistedVerdict, text+"which installs on another cluster")
 		default:
 			c.conclude(unlistedVerdict, text+"and its inventory does not list the object: they are copied or forged, or the object left the bundle and was kept")

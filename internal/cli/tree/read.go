@@ -137,19 +137,19 @@ func Of(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeployment, want
 func NewTree(d *v1alpha1.BundleDeployment) Tree {
 	s := view.Summarize(d)
 	found := Tree{Namespace: d.Namespace, Name: d.Name, Ready: metav1.ConditionUnknown, Created: d.CreationTimestamp,
-		Revision: d.Status.LastAppliedRevision, Objects: []*Node{}, State: view.StateOf(s), color: printer.SummaryColor(s)}
+		Revision: d.Status.Applied.Revision, Objects: []*Node{}, State: view.StateOf(s), color: printer.SummaryColor(s)}
 	if ready := apimeta.FindStatusCondition(d.Status.Conditions, meta.ReadyCondition); ready != nil && !s.Unseen {
 		found.Ready = ready.Status
 	}
 	if found.Ready != metav1.ConditionTrue {
 		found.Message = s.Text()
 	}
-	if d.Spec.KubeConfig != nil {
-		found.Remote = d.Spec.KubeConfig.SecretRef.Name
-		if profile := d.Spec.KubeConfig.ClusterProfileRef; profile != nil {
+	if d.Spec.Target.ClusterReference != nil {
+		found.Remote = d.Spec.Target.ClusterReference.KubeConfig.SecretRef.Name
+		if profile := d.Spec.Target.ClusterReference.ClusterProfileRef; profile != nil {
 			found.Profile = profile.Name
 		}
-		found.holder = spec.KubeConfigHolder(d.Spec.KubeConfig)
+		found.holder = spec.KubeConfigHolder(d.Spec.Target.ClusterReference)
 	}
 	return found
 }

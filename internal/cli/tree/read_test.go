@@ -12,13 +12,13 @@ import (
 
 // TestRemote names what leads to the cluster with the objects in the JSON form of a tree.
 func TestRemote(t *testing.T) {
-	for want, reference := range map[string]*v1alpha1.KubeConfigReference{
-		`"kubeConfigSecret":"dc1"`: {SecretRef: v1alpha1.KubeConfigSecretReference{Name: "dc1"}},
+	for want, reference := range map[string]*v1alpha1.ClusterReference{
+		`"kubeConfigSecret":"dc1"`: {KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "dc1"}}},
 		`"clusterProfile":"prod"`:  {ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}},
 		`"objects":[]`:             nil,
 	} {
 		d := new(v1alpha1.BundleDeployment)
-		d.Spec.KubeConfig = reference
+		d.Spec.Target.ClusterReference = reference
 		text, err := json.Marshal(NewTree(d))
 		if err != nil {
 			t.Fatal(err)

@@ -37,7 +37,7 @@ age, and why it is not healthy. Of kinds that are healthy as soon as they exist 
 searched in the namespaces of workloads and custom resources, without ReplicaSets that are scaled to zero.
 
 Of many healthy objects of one kind some are shown; --all shows every one, and so do -o json, yaml and name. Objects that
-you may not read are named on standard error. Objects on a remote cluster (spec.kubeConfig) are listed without their
+you may not read are named on standard error. Objects on a remote cluster (spec.target.kubeConfig) are listed without their
 state. With -w each change follows as a line, until Ctrl-C.
 
 ` + kit.ExitCodes,
@@ -103,14 +103,14 @@ func (n *Node) resourceName() string {
 
 // rulesFor are the rules of a deployment about health.
 func rulesFor(d *v1alpha1.BundleDeployment) (health.Rules, error) {
-	all := make([]health.Expressions, 0, len(d.Spec.HealthCheckExprs))
-	for _, of := range d.Spec.HealthCheckExprs {
+	all := make([]health.Expressions, 0, len(d.Spec.Health.Expressions))
+	for _, of := range d.Spec.Health.Expressions {
 		all = append(all, health.Expressions{Kind: schema.FromAPIVersionAndKind(of.APIVersion, of.Kind),
 			InProgress: of.InProgress, Failed: of.Failed, Current: of.Current})
 	}
 	rules, err := health.NewRules(all, expression.NewBudget(nil))
 	if err != nil {
-		return rules, fmt.Errorf("reading spec.healthCheckExprs of %s %s: %w", v1alpha1.BundleDeploymentKind, d.Name, err)
+		return rules, fmt.Errorf("reading spec.health.expressions of %s %s: %w", v1alpha1.BundleDeploymentKind, d.Name, err)
 	}
 	return rules, nil
 }

@@ -56,7 +56,7 @@ func (r *Reconciler) catalogsWith(ctx context.Context, namespace string, concern
 	var requests []reconcile.Request
 	for i := range list.Items {
 		object := &list.Items[i]
-		if r.Shard.Owns(object) && concerns(object.Spec.Sources) {
+		if r.Shard.Owns(object) && concerns(effective.CatalogSource(&object.Spec).Sources) {
 			r.waiting.Forget(client.ObjectKeyFromObject(object))
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -52,9 +51,6 @@ func (r *Reconciler) check(_ context.Context, s *state) (pipeline.Outcome, error
 // accept stops a catalog with an invalid spec.
 func (r *Reconciler) accept(_ context.Context, s *state) (pipeline.Outcome, error) {
 	err := effective.CatalogProblem(&s.object.Spec)
-	if err == nil && len(s.spec.Sources) != 1 {
-		err = fmt.Errorf("spec.sources has %d items: a catalog has one source", len(s.spec.Sources))
-	}
 	if err != nil {
 		return pipeline.Stop, failure.InvalidSpec(err)
 	}

@@ -105,8 +105,8 @@ func (c Census) deployments(ctx context.Context, count *tally) error {
 		if o := d.Status.Objects; o != nil {
 			count.applied, count.unhealthy = count.applied+int(o.Applied), count.unhealthy+int(o.Unhealthy)
 		}
-		if d.Status.LastAppliedRevision != "" {
-			count.infos = append(count.infos, gauge(deploymentInfo, 1, d.Namespace, d.Name, d.Status.LastAppliedVersion, d.Status.LastAppliedOriginRevision))
+		if d.Status.Applied.Revision != "" {
+			count.infos = append(count.infos, gauge(deploymentInfo, 1, d.Namespace, d.Name, d.Status.Applied.Version, d.Status.Applied.OriginRevision))
 		}
 	}
 	return nil

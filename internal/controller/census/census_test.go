@@ -51,7 +51,7 @@ func TestDeployments(t *testing.T) {
 	leads := make(chan struct{})
 	named := deployment(false, 0, 0, nil)
 	named.Namespace, named.Name = "shop", "web"
-	named.Status.LastAppliedRevision, named.Status.LastAppliedVersion, named.Status.LastAppliedOriginRevision = "main@sha256:1", "1.2.3", "main@sha1:2"
+	named.Status.Applied.Revision, named.Status.Applied.Version, named.Status.Applied.OriginRevision = "main@sha256:1", "1.2.3", "main@sha1:2"
 	c := census.Census{Shard: everything, Leads: leads, Reader: reader{deployments: []v1alpha1.BundleDeployment{
 		named,
 		deployment(false, 3, 0, ready(metav1.ConditionTrue, "Succeeded")),

@@ -51,7 +51,7 @@ func TestF56WithoutTheFile(t *testing.T) {
 		"the spec has changed since": {
 			file: newer, refused: true,
 			edit: func(d *v1alpha1.BundleDeployment) {
-				d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Labels: map[string]string{"changed": "since"}}
+				d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"changed": "since"}}
 			},
 		},
 	} {
@@ -70,7 +70,7 @@ func TestF56WithoutTheFile(t *testing.T) {
 			}
 			newest := r.publish(t, namespace, "app", "v2", second)
 			notApplied := func(d *v1alpha1.BundleDeployment) bool {
-				return d.Status.LastAttemptedRevision == newest.Revision && (conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition) || conditions.GetReason(d, "Ready") == v1alpha1.ReasonPlanRefused)
+				return d.Status.Attempted.Revision == newest.Revision && (conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition) || conditions.GetReason(d, "Ready") == v1alpha1.ReasonPlanRefused)
 			}
 			r.until(t, key, "not applied", notApplied)
 			d := r.drive(t, key, nil)
@@ -250,7 +250,7 @@ func TestF56EscalationsWithoutTheFile(t *testing.T) {
 		if conditions.IsTrue(d, v1alpha1.ApprovalPendingCondition) {
 			r.decide(t, key, d.Status.Plan.Digest)
 		}
-		return isReady(d) && d.Status.LastAppliedRevision == first.Revision
+		return isReady(d) && d.Status.Applied.Revision == first.Revision
 	})
 	d := r.drive(t, key, nil)
 	r.leave(t, key)
@@ -260,7 +260,7 @@ func TestF56EscalationsWithoutTheFile(t *testing.T) {
 		d.reconcile(t)
 		d.now = d.now.Add(time.Minute)
 	}
-	if found := d.deployment(t); found.Status.LastAppliedRevision != second.Revision {
+	if found := d.deployment(t); found.Status.Applied.Revision != second.Revision {
 		t.Errorf("it is not applied:\n%s", describe(found))
 	}
 }

@@ -46,9 +46,9 @@ func collectingFrom(t *testing.T) collecting {
 	later := metav1.NewTime(time.Now().Add(time.Minute).Truncate(time.Second))
 	d.Status.Plan = &v1alpha1.PlanStatus{Digest: planDigest(pendingPlan)}
 	d.Status.Executed = &v1alpha1.ExecutedPlan{
-		Plan: planDigest(executedPlan), Base: planDigest(planBefore), Approval: "named", Time: later, ServiceAccountName: "installer",
+		Plan: planDigest(executedPlan), Base: planDigest(planBefore), Approval: "named", StartTime: later, ServiceAccountName: "installer",
 	}
-	d.Status.History = []v1alpha1.RevisionRecord{{Revision: "v1", Plan: planDigest(planInHistory), Outcome: v1alpha1.OutcomeHealthy, StartedTime: later}}
+	d.Status.History = []v1alpha1.RevisionRecord{{Revision: "v1", Plan: planDigest(planInHistory), Outcome: v1alpha1.OutcomeHealthy, StartTime: later}}
 	c.Prove(d)
 	if err := r.admin.Status().Patch(t.Context(), d, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestDenialsAreKept(t *testing.T) {
 			c := collectingFrom(t)
 			d := c.deployment(t)
 			before := d.DeepCopy()
-			d.Status.Executed.Time = metav1.NewTime(time.Now().Add(tc.executed).Truncate(time.Second))
+			d.Status.Executed.StartTime = metav1.NewTime(time.Now().Add(tc.executed).Truncate(time.Second))
 			if d.Status.Executed.Key = "changed"; !tc.forged {
 				c.Prove(d)
 			}

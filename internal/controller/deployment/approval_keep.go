@@ -36,8 +36,8 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	}
 	as := s.Object.DeepCopy()
 	as.Spec.ServiceAccountName = record.ServiceAccountName
-	as.Spec.RemoteServiceAccountName = record.RemoteServiceAccountName
-	as.Spec.KubeConfig = record.KubeConfig
+	as.Spec.Target.ServiceAccountName = record.RemoteServiceAccountName
+	as.Spec.Target.ClusterReference = record.Cluster
 	approved, err := r.resolve.Accounts.Find(ctx, as)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func TestKilledWithAnApprovedPlan(t *testing.T) {
 			s.reconcile(t)
 		}
 		d := s.deployment(t)
-		if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.LastHealthyRevision != second.Revision || d.Status.Executed.Approval != approval.Name {
+		if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.Healthy.Revision != second.Revision || d.Status.Executed.Approval != approval.Name {
 			t.Errorf("killed after write %d:\n%s", kills+1, describe(d))
 		}
 		if r.value(t, t.Context(), namespace, "a-"+name) != "two" || r.value(t, t.Context(), namespace, "c-"+name) != "two" || r.get(t, aConfigMap(namespace, "b-"+name)) {
@@ -112,7 +112,7 @@ func TestApprovalWithdrawnAtTheLastMoment(t *testing.T) {
 			}
 		}},
 		"edited": {"the status cannot be stored under another spec", "/bundledeployments/", func(key client.ObjectKey, _ *v1alpha1.BundleApproval) {
-			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone })
+			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CollisionProtection = v1alpha1.CollisionNone })
 		}},
 	} {
 		first := r.publish(t, namespace, name, "v1", fstest.MapFS{"a.yaml": configMap(name, "one"), "b.yaml": configMap("b-"+name, "one")})

@@ -33,9 +33,9 @@ func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	r := with(map[string][]byte{"1": former})
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{UID: "one"}}
 	d.Status.Executed = &v1alpha1.ExecutedPlan{
-		Plan: "plan", Key: "key", Terms: "terms", Base: "base", Grounds: "grounds", Approval: "approval", Generation: 7, Time: metav1.NewTime(time.Now().Truncate(time.Second)),
+		Plan: "plan", Key: "key", Terms: "terms", Base: "base", Grounds: "grounds", Approval: "approval", Generation: 7, StartTime: metav1.NewTime(time.Now().Truncate(time.Second)),
 		ServiceAccountName: "account", RemoteServiceAccountName: "remote", DeletionPolicy: v1alpha1.DeletionDelete, DeletesDefinitions: true,
-		KubeConfig:      &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "a"}},
+		Cluster:         &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "a"}}},
 		KubeConfigReach: "reach",
 	}
 	r.Prove(d)

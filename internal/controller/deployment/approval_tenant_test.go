@@ -166,7 +166,7 @@ func (g *guarded) edits() map[string]struct {
 			return g.apply(ctx, `{"serviceAccountName":"installer","sourceRef":{"kind":"BundleSource","name":"app"},"approval":{"mode":"Automatic"}}`)
 		}},
 		"apply what stays": {false, func(ctx context.Context) error {
-			return g.apply(ctx, `{"serviceAccountName":"installer","sourceRef":{"kind":"BundleSource","name":"app"},"approval":{"mode":"Manual"},"collisionProtection":"None"}`)
+			return g.apply(ctx, `{"serviceAccountName":"installer","sourceRef":{"kind":"BundleSource","name":"app"},"approval":{"mode":"Manual"},"apply":{"collisionProtection":"None"}}`)
 		}},
 		"pruning":          {false, spec(fields{"prune": fields{"limit": "100%"}})},
 		"suspend":          {false, spec(fields{"suspend": true})},

@@ -104,7 +104,7 @@ func TestApprovalManual(t *testing.T) {
 
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two"), "b.yaml": configMap("b", "two")})
 	d, next := r.awaits(t, key, second.Revision, v1alpha1.ReasonApprovalRequired)
-	if next == digest || !conditions.IsTrue(d, meta.ReadyCondition) || d.Status.LastAppliedRevision != first.Revision {
+	if next == digest || !conditions.IsTrue(d, meta.ReadyCondition) || d.Status.Applied.Revision != first.Revision {
 		t.Errorf("while the upgrade waits:\n%s", describe(d))
 	}
 	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"drifted"}}`)
@@ -142,12 +142,12 @@ func TestApprovalOfWhatWasEditedSince(t *testing.T) {
 	stale := r.decide(t, key, previewed)
 	edits := map[string]func(*v1alpha1.BundleDeployment){
 		"limit":      func(d *v1alpha1.BundleDeployment) { d.Spec.Prune.Enabled = new(false) },
-		"collisions": func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone },
+		"collisions": func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CollisionProtection = v1alpha1.CollisionNone },
 		"definitions": func(d *v1alpha1.BundleDeployment) {
-			d.Spec.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
+			d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
 		},
 		"removal":  func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan },
-		"recreate": func(d *v1alpha1.BundleDeployment) { d.Spec.Recreate = v1alpha1.RecreateOnImmutableChange },
+		"recreate": func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.Recreate = v1alpha1.RecreateOnImmutableChange },
 	}
 	seen := map[string]bool{previewed: true, edited: true}
 	for name, edit := range edits {
@@ -252,7 +252,7 @@ func escalating(namespace, group string) map[string]struct {
 		"account": {"another ServiceAccount may have other permissions", with(nil), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "second" },
 			[]string{`spec.serviceAccountName changes from "installer" to "second"`}},
 		"policy": {"CRDs would be deleted one day, with all resources", with(nil), func(d *v1alpha1.BundleDeployment) {
-			d.Spec.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
+			d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
 		}, []string{"CustomResourceDefinitions would be deleted"}},
 	}
 }
@@ -305,7 +305,7 @@ func TestApprovalOnEscalation(t *testing.T) {
 					t.Errorf("%s: %q is not said: %s", tc.reason, asks, message)
 				}
 			}
-			if d.Status.LastAppliedRevision != first.Revision || !conditions.IsTrue(d, meta.ReadyCondition) {
+			if d.Status.Applied.Revision != first.Revision || !conditions.IsTrue(d, meta.ReadyCondition) {
 				t.Errorf("while it waits:\n%s", describe(d))
 			}
 			r.decide(t, key, digest)

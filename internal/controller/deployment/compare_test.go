@@ -89,7 +89,7 @@ func TestUnchangedIsNotConverted(t *testing.T) {
 				t.Errorf("the request was not handled:\n%s", describe(found))
 			}
 			d.r.edit(t, d.key, func(d *v1alpha1.BundleDeployment) {
-				d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Annotations: map[string]string{"edited": "yes"}}
+				d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Annotations: map[string]string{"edited": "yes"}}
 			})
 			if n := converts(); n == 0 {
 				t.Error("an edited spec was not converted")
@@ -149,7 +149,7 @@ metadata: {name: hook, annotations: {helm.sh/hook: post-install}}
 	}{
 		"hooks": {files: chart(fstest.MapFS{"templates/hook.yaml": hook})},
 		"optional kinds": {files: fstest.MapFS{"a.yaml": configMap("one", "1"), "b.yaml": optional}, change: func(d *v1alpha1.BundleDeployment) {
-			d.Spec.OptionalKinds = []v1alpha1.OptionalKind{{Group: "example.org", Kind: "Nowhere"}}
+			d.Spec.Apply.OptionalKinds = []v1alpha1.OptionalKind{{Group: "example.org", Kind: "Nowhere"}}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 			}
 		}
 	}
-	if text := conditions.GetMessage(d.deployment(t), "Ready"); !strings.Contains(text, "revision "+first.Status.LastAppliedRevision+" stays applied and is kept from drifting") {
+	if text := conditions.GetMessage(d.deployment(t), "Ready"); !strings.Contains(text, "revision "+first.Status.Applied.Revision+" stays applied and is kept from drifting") {
 		t.Errorf("the status says %q", text)
 	}
 	interval := first.Spec.Interval.Duration
@@ -89,7 +89,7 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 	r.eventually(t, t.Context(), "the new revision is applied", func(context.Context) (bool, string) {
 		d.reconcile(t)
 		found := d.deployment(t)
-		return found.Status.LastAppliedRevision == second.Revision && isReady(found), describe(found)
+		return found.Status.Applied.Revision == second.Revision && isReady(found), describe(found)
 	})
 	r.holds(t, namespace, "m0", "two")
 }
@@ -113,7 +113,7 @@ func TestWhatIsNotComparedIsNotSaidToBeKept(t *testing.T) {
 		return strings.Contains(text, "/missing"), text
 	})
 	text := conditions.GetMessage(d.deployment(t), "Ready")
-	if !strings.HasSuffix(text, "\nrevision "+first.Status.LastAppliedRevision+" stays applied") {
+	if !strings.HasSuffix(text, "\nrevision "+first.Status.Applied.Revision+" stays applied") {
 		t.Errorf("the status says %q", text)
 	}
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = account }) // which can remove the objects

@@ -22,7 +22,7 @@ import (
 func (r *rig) gitSource(t *testing.T, namespace, name, repository string) {
 	t.Helper()
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	source.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: repository, Ref: &v1alpha1.GitRef{Branch: "main"}}}}
+	source.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: repository, Ref: &v1alpha1.GitRef{Branch: "main"}}}}
 	var found v1alpha1.BundleSource
 	if err := r.admin.Get(t.Context(), client.ObjectKeyFromObject(source), &found); err != nil {
 		if err := r.admin.Create(t.Context(), source); err != nil {
@@ -98,7 +98,7 @@ func TestT26WhatAnAutomaticDeploymentUsesIsApproved(t *testing.T) {
 		r.decide(t, key, digest)
 		r.ready(t, key, forked.Revision)
 
-		r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone })
+		r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CollisionProtection = v1alpha1.CollisionNone })
 		waits("another spec", forked.Revision)
 	})
 }
@@ -192,7 +192,7 @@ func TestT25EscalationsWait(t *testing.T) {
 			namespace := r.namespace(t)
 			r.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "foreign"}, Data: map[string]string{"value": "theirs"}})
 			first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
-			key := r.deploy(t, namespace, "app", both(quick, asking(v1alpha1.ApprovalOnEscalation), func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone }))
+			key := r.deploy(t, namespace, "app", both(quick, asking(v1alpha1.ApprovalOnEscalation), func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CollisionProtection = v1alpha1.CollisionNone }))
 			r.ready(t, key, first.Revision)
 			more := file(strings.ReplaceAll(string(tc.file.Data), "NS", namespace))
 			second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "one"), "more.yaml": more})
@@ -267,9 +267,9 @@ func TestT28PodSecurityLabelsOfABundle(t *testing.T) {
 	bundle := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": labelled})
 	key := r.deploy(t, namespace, "app", quick)
 	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
-	if message := describe(d); !strings.Contains(message, "set spec.allowPodSecurityLabels") {
+	if message := describe(d); !strings.Contains(message, "set spec.apply.podSecurityLabels") {
 		t.Error(message)
 	}
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.AllowPodSecurityLabels = true })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.PodSecurityLabels = true })
 	r.ready(t, key, bundle.Revision)
 }

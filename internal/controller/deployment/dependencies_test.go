@@ -71,9 +71,9 @@ func TestDependsOnIsWokenByEvents(t *testing.T) {
 		t.Errorf("took %s, want at most 5 s", took)
 	}
 	r.remove(t, dbKey) // dependents do not block the deletion
-	r.edit(t, webKey, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} })
+	r.edit(t, webKey, func(d *v1alpha1.BundleDeployment) { d.Spec.Health.Timeout = v1alpha1.Duration{Duration: time.Minute} })
 	d = r.until(t, webKey, "what is new waits", says("db does not exist"))
-	if d.Status.LastAppliedRevision != web.Revision {
+	if d.Status.Applied.Revision != web.Revision {
 		t.Errorf("what was applied is forgotten:\n%s", describe(d))
 	}
 }

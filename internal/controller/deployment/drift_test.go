@@ -154,7 +154,7 @@ func TestF27ImmutableFieldKeepsTheOldRevision(t *testing.T) {
 	if got := r.value(t, t.Context(), namespace, "a"); got != "one" {
 		t.Errorf("part of the new revision was applied: %q", got)
 	}
-	if r.must(t, web).GetUID() != uid || d.Status.LastAppliedRevision != first.Revision {
+	if r.must(t, web).GetUID() != uid || d.Status.Applied.Revision != first.Revision {
 		t.Errorf("the old revision was not kept:\n%s", describe(d))
 	}
 	// The remedy that the message gives works.
@@ -164,6 +164,6 @@ func TestF27ImmutableFieldKeepsTheOldRevision(t *testing.T) {
 		_ = client.IgnoreNotFound(r.admin.Delete(ctx, web)) // drift correction recreates the old one
 		var d v1alpha1.BundleDeployment
 		err := r.admin.Get(ctx, key, &d)
-		return err == nil && d.Status.LastAppliedRevision == third.Revision, describe(&d)
+		return err == nil && d.Status.Applied.Revision == third.Revision, describe(&d)
 	})
 }

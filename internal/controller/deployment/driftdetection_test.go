@@ -19,8 +19,8 @@ import (
 )
 
 // mode sets the mode of drift detection.
-func mode(mode v1alpha1.DriftMode) func(*v1alpha1.BundleDeployment) {
-	return func(d *v1alpha1.BundleDeployment) { d.Spec.DriftDetection = &v1alpha1.DriftDetection{Mode: mode} }
+func mode(mode v1alpha1.DriftCorrection) func(*v1alpha1.BundleDeployment) {
+	return func(d *v1alpha1.BundleDeployment) { d.Spec.Drift = &v1alpha1.DriftOptions{Correction: mode} }
 }
 
 func foundDrift(d *v1alpha1.BundleDeployment) string {
@@ -69,7 +69,7 @@ func TestDriftDisabled(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
-	key := r.deploy(t, namespace, "app", both(quick, mode(v1alpha1.DriftDisabled)))
+	key := r.deploy(t, namespace, "app", both(quick, mode(v1alpha1.DriftNone)))
 	r.ready(t, key, first.Revision)
 	r.patch(t, aConfigMap(namespace, "a"), `{"data":{"value":"theirs"}}`)
 	r.looks(t, namespace, "installer", 3)
@@ -93,7 +93,7 @@ func TestDriftDisabledListsNothing(t *testing.T) {
 	}})
 	r.bind(t, namespace, "installs", "installs")
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": workload("web", "example.org/web:1")})
-	key := r.deploy(t, namespace, "app", both(both(quick, mode(v1alpha1.DriftDisabled)), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "installs" }))
+	key := r.deploy(t, namespace, "app", both(both(quick, mode(v1alpha1.DriftNone)), func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "installs" }))
 	r.ready(t, key, first.Revision)
 	began := r.mark(t)
 	r.looks(t, namespace, "installs", 4)
@@ -130,7 +130,7 @@ func TestF25IgnoredFieldsSurvive(t *testing.T) {
 	namespace := r.namespace(t)
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
 	key := r.deploy(t, namespace, "app", both(seldom, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.DriftDetection = &v1alpha1.DriftDetection{Ignore: []v1alpha1.IgnoreRule{{
+		d.Spec.Drift = &v1alpha1.DriftOptions{Ignore: []v1alpha1.IgnoreRule{{
 			Paths: []string{"/data/value"}, Target: &v1alpha1.ObjectSelector{Kind: "ConfigMap", Name: "a"},
 		}}}
 	}))
@@ -149,7 +149,7 @@ func TestF25IgnoredFieldsSurvive(t *testing.T) {
 		t.Errorf("their value became %q", got)
 	}
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.DriftDetection.Ignore[0].Target.Kind = "("
+		d.Spec.Drift.Ignore[0].Target.Kind = "("
 	})
 	r.unready(t, key, v1alpha1.ReasonInvalidSpec)
 }

@@ -103,7 +103,7 @@ func TestF34KilledThenEdited(t *testing.T) {
 			d.DoNotWaitForConversions() // or what was begun would be undone meanwhile
 			found, _ := d.ready(t)
 			want := map[bool]string{true: "two", false: "three"}[tc.after == nil]
-			if got := r.value(t, t.Context(), namespace, "x"); got != want || found.Status.LastAppliedRevision != revision {
+			if got := r.value(t, t.Context(), namespace, "x"); got != want || found.Status.Applied.Revision != revision {
 				t.Errorf("%s: the field has %q, want %q\n%s", tc.reason, got, want, describe(found))
 			}
 			if d.contents(t); strings.Contains(d.contents(t), `"begun"`) {
@@ -167,7 +167,7 @@ func TestF34BegunBeforeAnotherWrite(t *testing.T) {
 			publish("v4", fstest.MapFS{"x.yaml": upgraded("four")})
 			d.DoNotWaitForConversions() // or the applied revision would be corrected meanwhile
 			found, _ := d.ready(t)
-			if got := r.value(t, t.Context(), namespace, "x"); got != "four" || found.Status.LastAppliedRevision != revision {
+			if got := r.value(t, t.Context(), namespace, "x"); got != "four" || found.Status.Applied.Revision != revision {
 				t.Errorf("%s: the field has %q\n%s", tc.reason, got, describe(found))
 			}
 			if strings.Contains(d.contents(t), `"begun"`) {

@@ -111,6 +111,6 @@ func TestF37JobRunsOncePerContent(t *testing.T) {
 	}
 
 	third := r.publish(t, namespace, "app", "v3", files("example.org/job:v2", "two"))
-	r.until(t, key, "another content is applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision == third.Revision })
+	r.until(t, key, "another content is applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Applied.Revision == third.Revision })
 	r.must(t, job)
 }

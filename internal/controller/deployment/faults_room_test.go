@@ -80,7 +80,7 @@ func TestF43InventoryThatWillNotFit(t *testing.T) {
 		got := r.value(t, ctx, namespace, "old-0007")
 		return got == "one", got
 	})
-	if got, n := r.value(t, t.Context(), namespace, "old-0007"), r.maps(t, namespace); got != "one" || n != fitting || d.deployment(t).Status.LastAppliedRevision != second.Revision {
+	if got, n := r.value(t, t.Context(), namespace, "old-0007"), r.maps(t, namespace); got != "one" || n != fitting || d.deployment(t).Status.Applied.Revision != second.Revision {
 		t.Errorf("the last revision is not kept: %q, %d objects of %d", got, n, fitting)
 	}
 }
@@ -153,7 +153,7 @@ func TestF43AllObjectsAreRenamed(t *testing.T) {
 			r.eventually(t, t.Context(), "what left is pruned", func(context.Context) (bool, string) {
 				found, _ := d.ready(t)
 				d.now = d.now.Add(time.Minute) // the Namespace is looked through later
-				return found.Status.LastAppliedRevision == last.Revision && int(found.Status.Inventory.Count) == tc.count, describe(found)
+				return found.Status.Applied.Revision == last.Revision && int(found.Status.Inventory.Count) == tc.count, describe(found)
 			})
 			if n := r.maps(t, namespace); n != tc.count {
 				t.Errorf("%d objects of %d", n, tc.count)

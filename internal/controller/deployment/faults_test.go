@@ -73,7 +73,7 @@ func TestF4InventoryIsStoredBeforeTheFirstWrite(t *testing.T) {
 	r.ready(t, r.deploy(t, namespace, "app", nil), published.Revision)
 	ahead := false
 	for _, d := range seen() {
-		ahead = ahead || d.Status.LastAppliedRevision == "" && d.Status.Inventory != nil && d.Status.Inventory.Count == 2
+		ahead = ahead || d.Status.Applied.Revision == "" && d.Status.Inventory != nil && d.Status.Inventory.Count == 2
 	}
 	if !ahead {
 		t.Error("no version of the status lists the objects before they are applied")
@@ -194,7 +194,7 @@ func TestF20TimeoutDespiteSlowConversions(t *testing.T) {
 	r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group)})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
 		d.Labels = map[string]string{driven: ""}
-		d.Spec.Timeout = v1alpha1.Duration{Duration: time.Second}
+		d.Spec.Health.Timeout = v1alpha1.Duration{Duration: time.Second}
 	}))
 	t.Cleanup(func() { r.undrive(t, key) })
 	d := r.drive(t, key, nil)
@@ -218,7 +218,7 @@ func TestF20DefinitionThatIsNeverEstablished(t *testing.T) {
 	rival := r.rival(t, group)
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": crd(group)})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Timeout = v1alpha1.Duration{Duration: 2 * time.Second}
+		d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 2 * time.Second}
 	}))
 	d := r.unready(t, key, v1alpha1.ReasonApplyFailed)
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "gadgets."+group+" is not established") || !strings.Contains(message, "already in use") {

@@ -118,8 +118,8 @@ func TestFluxSources(t *testing.T) {
 				}
 			}
 			publish("1.tar.gz", "main@sha1:1", "one")
-			if d := r.ready(t, key, "main@sha1:1"); d.Status.LastAppliedOriginRevision != "main@sha1:1" || d.Status.History[0].OriginRevision != "main@sha1:1" {
-				t.Errorf("the origin revision is %q", d.Status.LastAppliedOriginRevision)
+			if d := r.ready(t, key, "main@sha1:1"); d.Status.Applied.OriginRevision != "main@sha1:1" || d.Status.History[0].OriginRevision != "main@sha1:1" {
+				t.Errorf("the origin revision is %q", d.Status.Applied.OriginRevision)
 			}
 			r.holds(t, namespace, "settings", "one")
 			publish("2.tar.gz", "main@sha1:2", "two")
@@ -142,8 +142,8 @@ func TestFluxSources(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := r.ready(t, key, "main@sha1:4")
-			if origin := d.Status.LastAppliedOriginRevision; !strings.HasPrefix(origin, `v1.2.3@sha1:5\n\u202exxx`) || len(origin) > 512 || d.Status.LastAppliedVersion != "v1.2.3" {
-				t.Errorf("the origin revision is %q, the version %q", origin, d.Status.LastAppliedVersion)
+			if origin := d.Status.Applied.OriginRevision; !strings.HasPrefix(origin, `v1.2.3@sha1:5\n\u202exxx`) || len(origin) > 512 || d.Status.Applied.Version != "v1.2.3" {
+				t.Errorf("the origin revision is %q, the version %q", origin, d.Status.Applied.Version)
 			}
 			r.delete(t, source.object)
 			r.unready(t, key, v1alpha1.ReasonSourceNotFound)

@@ -84,9 +84,9 @@ func TestT24BundlesApproveNothing(t *testing.T) {
 			"automatic": {v1alpha1.ApprovalAutomatic, approvalFile(namespace, "victim", digest), "approves or denies a plan, which no bundle may do"},
 		} {
 			published := r.publish(t, namespace, name, "v1", fstest.MapFS{"a.yaml": tc.bundle, "b.yaml": configMap(name, "one")})
-			key := r.deploy(t, namespace, name, both(quick, asking(tc.mode), func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone }))
+			key := r.deploy(t, namespace, name, both(quick, asking(tc.mode), func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CollisionProtection = v1alpha1.CollisionNone }))
 			d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
-			if message := describe(d); !strings.Contains(message, tc.says) || d.Status.LastAttemptedRevision != published.Revision {
+			if message := describe(d); !strings.Contains(message, tc.says) || d.Status.Attempted.Revision != published.Revision {
 				t.Errorf("%s: %s", name, message)
 			}
 		}

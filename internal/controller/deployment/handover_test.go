@@ -53,7 +53,7 @@ func (r *rig) uids(t *testing.T, namespace string, names ...string) map[string]t
 func (r *rig) applied(t *testing.T, namespace, name, revision string, count int) {
 	t.Helper()
 	r.until(t, types.NamespacedName{Namespace: namespace, Name: name}, "applied "+revision, func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.LastAppliedRevision == revision && d.Status.Inventory.Count == int32(count) && d.Status.LastAttemptedRevision == revision //nolint:gosec // small
+		return d.Status.Applied.Revision == revision && d.Status.Inventory.Count == int32(count) && d.Status.Attempted.Revision == revision //nolint:gosec // small
 	})
 }
 
@@ -79,7 +79,7 @@ func TestF55Moves(t *testing.T) {
 			for _, name := range []string{"a", "b"} {
 				revisions[name] = r.publish(t, namespace, name, "v1", bundleOf(bundles[name]...)).Revision
 				key := r.deploy(t, namespace, name, quick)
-				r.until(t, key, "applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision == revisions[name] })
+				r.until(t, key, "applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Applied.Revision == revisions[name] })
 			}
 			if !strings.Contains(name, "swap") {
 				bundles["b"] = []string{"cb"} // cy and py are pruned, unless a step brings them back
@@ -97,7 +97,7 @@ func TestF55Moves(t *testing.T) {
 				case strings.HasPrefix(what, "refused "):
 					name := strings.TrimPrefix(what, "refused ")
 					r.until(t, types.NamespacedName{Namespace: namespace, Name: name}, "refused", func(d *v1alpha1.BundleDeployment) bool {
-						return conditions.GetReason(d, v1alpha1.PlannedCondition) == v1alpha1.ReasonPlanRefused && d.Status.LastAttemptedRevision == revisions[name]
+						return conditions.GetReason(d, v1alpha1.PlannedCondition) == v1alpha1.ReasonPlanRefused && d.Status.Attempted.Revision == revisions[name]
 					})
 				default:
 					name := strings.TrimPrefix(what, "applied ")

@@ -39,7 +39,7 @@ func TestF29CauseDownToThePod(t *testing.T) {
 			namespace := r.namespace(t)
 			r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": sickWorkload(c.labels, c.spec)})
 			key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
-				d.Spec.Timeout = v1alpha1.Duration{Duration: 3 * time.Second}
+				d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 3 * time.Second}
 			}))
 			r.until(t, key, "on its way", func(d *v1alpha1.BundleDeployment) bool {
 				return conditions.IsUnknown(d, "Ready") && conditions.GetReason(d, "Ready") == v1alpha1.ReasonHealthProgressing &&
@@ -62,20 +62,20 @@ func TestF29NewRevisionSupersedesAWait(t *testing.T) {
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": sickWorkload("", "nodeSelector: {example.org/there-is: none}")})
 	key := r.deploy(t, namespace, "app", nil) // the timeout is five minutes
 	r.until(t, key, "waiting for health", func(d *v1alpha1.BundleDeployment) bool {
-		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonHealthProgressing && d.Status.LastAppliedRevision == first.Revision
+		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonHealthProgressing && d.Status.Applied.Revision == first.Revision
 	})
 	time.Sleep(3 * time.Second) // the looks are seconds apart by now
 	began := time.Now()
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"b.yaml": workload("web", "example.org/web:2")})
 	r.until(t, key, "the second revision is applied", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.LastAppliedRevision == second.Revision
+		return d.Status.Applied.Revision == second.Revision
 	})
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("took %s until the new revision was applied, want at most 5 s", took)
 	}
 	d := r.ready(t, key, second.Revision)
-	if d.Status.LastHealthyRevision != second.Revision {
-		t.Errorf("last healthy is %s", d.Status.LastHealthyRevision)
+	if d.Status.Healthy.Revision != second.Revision {
+		t.Errorf("last healthy is %s", d.Status.Healthy.Revision)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestRepairedWorkloadIsProgressingNotFailed(t *testing.T) {
 	namespace := r.namespace(t)
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"b.yaml": workload("web", "example.org/web:1")})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Timeout = v1alpha1.Duration{Duration: 4 * time.Second}
+		d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 4 * time.Second}
 	}))
 	seen := r.record(t, key)
 	r.ready(t, key, published.Revision)

@@ -23,7 +23,7 @@ func TestHealthCheckExprs(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "1"), "b.yaml": configMap("b", "1")})
 	expressions := func(failed string) func(*v1alpha1.BundleDeployment) {
 		return func(d *v1alpha1.BundleDeployment) {
-			d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{
+			d.Spec.Health.Expressions = []v1alpha1.HealthExpression{{
 				APIVersion: "v1", Kind: "ConfigMap", Failed: failed,
 				Current: `metadata.name == "b" || metadata.?annotations[?"state"].orValue("") == "done"`,
 			}}
@@ -31,7 +31,7 @@ func TestHealthCheckExprs(t *testing.T) {
 	}
 	key := r.deploy(t, namespace, "app", expressions("metadata."))
 	d := r.unready(t, key, v1alpha1.ReasonInvalidExpression)
-	if !conditions.IsTrue(d, meta.StalledCondition) || !says("spec.healthCheckExprs: failed of v1 ConfigMap")(d) || d.Status.Inventory.Count > 0 {
+	if !conditions.IsTrue(d, meta.StalledCondition) || !says("spec.health.expressions: failed of v1 ConfigMap")(d) || d.Status.Inventory.Count > 0 {
 		t.Errorf("it is not Stalled, or something was installed:\n%s", describe(d))
 	}
 	r.edit(t, key, expressions(`metadata.?annotations[?"state"].orValue("") == "lost"`))
@@ -51,7 +51,7 @@ func TestHealthChecks(t *testing.T) {
 		"a.yaml": sickWorkload("", "nodeSelector: {example.org/there-is: none}"), "b.yaml": configMap("b", "1"),
 	})
 	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.HealthChecks = []v1alpha1.HealthCheck{
+		d.Spec.Health.Checks = []v1alpha1.HealthCheck{
 			{APIVersion: "v1", Kind: "ConfigMap", Name: "gate", Namespace: other}, {APIVersion: "v1", Kind: "ConfigMap", Name: "b"},
 			{APIVersion: "v1", Kind: "Namespace", Name: namespace, Namespace: "ignored"},
 		}
@@ -59,11 +59,11 @@ func TestHealthChecks(t *testing.T) {
 	r.until(t, key, "the gate is missing", says(v1alpha1.ReasonHealthProgressing, "1 of 3 objects are not healthy: ConfigMap "+other+"/gate: it does not exist"))
 	r.create(t, aConfigMap(other, "gate"))
 	d := r.ready(t, key, published.Revision)
-	if !says("2 objects, the 3 of spec.healthChecks are healthy")(d) || d.Status.Objects.Applied != 2 {
+	if !says("2 objects, the 3 of spec.health.checks are healthy")(d) || d.Status.Objects.Applied != 2 {
 		t.Errorf("the message does not say what was looked at:\n%s", describe(d))
 	}
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.HealthChecks = []v1alpha1.HealthCheck{{APIVersion: "example.org/v1", Kind: "Unknown", Name: "x"}}
+		d.Spec.Health.Checks = []v1alpha1.HealthCheck{{APIVersion: "example.org/v1", Kind: "Unknown", Name: "x"}}
 	})
 	r.until(t, key, "the kind is unknown", says("Unknown.example.org x: the cluster does not serve its kind"))
 }

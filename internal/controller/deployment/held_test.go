@@ -55,7 +55,7 @@ func TestStatusIsHeldUntilHealthy(t *testing.T) {
 	healthy := fstest.MapFS{"b.yaml": workload("web", "example.org/web:1")}
 	var writes atomic.Int32
 	d := r.drivenInstall(t, healthy, &writes)
-	if found := d.deployment(t); !isReady(found) && found.Status.LastAppliedRevision != "" || found.Status.Inventory == nil || found.Status.Inventory.Count != 1 {
+	if found := d.deployment(t); !isReady(found) && found.Status.Applied.Revision != "" || found.Status.Inventory == nil || found.Status.Inventory.Count != 1 {
 		t.Errorf("before it is healthy the plan is stored, and nothing else:\n%s", describe(found))
 	}
 	web := object("apps/v1", "Deployment", d.key.Namespace, "web")
@@ -68,7 +68,7 @@ func TestStatusIsHeldUntilHealthy(t *testing.T) {
 	if got := writes.Load(); got != 2 {
 		t.Errorf("the status was written %d times, want 2: before the first write, and when Ready", got)
 	}
-	if found.Status.LastAppliedRevision == "" || found.Status.ObservedGeneration != found.Generation || len(found.Status.History) != 1 {
+	if found.Status.Applied.Revision == "" || found.Status.ObservedGeneration != found.Generation || len(found.Status.History) != 1 {
 		t.Errorf("the status is not complete:\n%s", describe(found))
 	}
 	told := strings.Join(d.told.notes, "\n")
@@ -84,7 +84,7 @@ func TestStatusIsNotHeldForLong(t *testing.T) {
 	var writes atomic.Int32
 	d := r.drivenInstall(t, fstest.MapFS{"b.yaml": sickWorkload("annotations: {"+controlplane.PodAnnotation+": "+controlplane.PodPending+"}", "")}, &writes)
 	began := d.now
-	for d.deployment(t).Status.LastAppliedRevision == "" {
+	for d.deployment(t).Status.Applied.Revision == "" {
 		if d.heard("Installed") {
 			t.Error("the event is emitted before its status is stored")
 		}
@@ -106,7 +106,7 @@ func TestHeldStatusIsNotLost(t *testing.T) {
 		"edited": func(t *testing.T, d *driver) *driver {
 			t.Helper()
 			r.edit(t, d.key, func(found *v1alpha1.BundleDeployment) {
-				found.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Labels: map[string]string{"edited": "yes"}}
+				found.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"edited": "yes"}}
 			})
 			return d
 		},
@@ -134,7 +134,7 @@ func TestHeldStatusIsNotLost(t *testing.T) {
 				d.now = d.now.Add(time.Second)
 				found, _ = d.ready(t)
 			}
-			if found.Status.LastAppliedRevision == "" || found.Status.Inventory.Count != 1 || len(found.Status.Warnings) > 0 {
+			if found.Status.Applied.Revision == "" || found.Status.Inventory.Count != 1 || len(found.Status.Warnings) > 0 {
 				t.Errorf("the status is not complete:\n%s", describe(found))
 			}
 			if !d.heard("Installed") {

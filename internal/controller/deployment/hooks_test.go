@@ -114,7 +114,7 @@ func TestHooksOfEachOperation(t *testing.T) {
 	if got := r.created(t, namespace, mark); !slices.Equal(got, want) {
 		t.Errorf("the installation created %v, want %v", got, want)
 	}
-	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookInstall || hooks.Completed != 5 || hooks.Total != 5 || hooks.FinishedTime == nil || hooks.OnDelete != 3 {
+	if hooks := d.Status.Hooks; hooks == nil || hooks.Operation != v1alpha1.HookInstall || hooks.Completed != 5 || hooks.Total != 5 || hooks.CompletionTime == nil || hooks.OnDelete != 3 {
 		t.Errorf("status.hooks is %+v", hooks)
 	}
 	r.gone(t, aConfigMap(namespace, "before-first"))
@@ -180,7 +180,7 @@ func TestHookThatFailsBeforeAnUpgrade(t *testing.T) {
 	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "pre-upgrade hook Job.batch "+namespace+"/migrate failed: the Job failed") {
 		t.Errorf("the message is %s", message)
 	}
-	if d.Status.LastAppliedRevision != first.Revision || d.Status.Hooks.Failed == nil || d.Status.History[0].Outcome != v1alpha1.OutcomeFailed {
+	if d.Status.Applied.Revision != first.Revision || d.Status.Hooks.Failed == nil || d.Status.History[0].Outcome != v1alpha1.OutcomeFailed {
 		t.Errorf("it failed: %+v\n%s", d.Status.Hooks, describe(d))
 	}
 	r.patch(t, r.must(t, aConfigMap(namespace, "object")), `{"data":{"value":"changed"}}`)
@@ -216,7 +216,7 @@ func TestHookThatFailsAfterAnUpgrade(t *testing.T) {
 	mark := r.mark(t)
 	second := r.publish(t, namespace, "app", "v2", chart("two", brokenJob))
 	d := r.unready(t, key, v1alpha1.ReasonRevisionRejected)
-	if d.Status.RejectedRevision != second.Revision || d.Status.History[0].Attempts != 2 || !strings.Contains(conditions.GetMessage(d, "Ready"), "HookFailed: post-upgrade hook") {
+	if d.Status.Rejected.Revision != second.Revision || d.Status.History[0].Attempts != 2 || !strings.Contains(conditions.GetMessage(d, "Ready"), "HookFailed: post-upgrade hook") {
 		t.Errorf("%d attempts\n%s", d.Status.History[0].Attempts, describe(d))
 	}
 	r.holds(t, namespace, "object", "one")
@@ -249,8 +249,8 @@ func TestRefusedHookIsTriedAgain(t *testing.T) {
 		return d.Status.History[0].Attempts
 	}
 	r.until(t, key, "it was tried twice", func(d *v1alpha1.BundleDeployment) bool { return attempts(d) >= 2 })
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout.Duration += time.Second })
-	rejected := r.until(t, key, "it is rejected", func(d *v1alpha1.BundleDeployment) bool { return d.Status.RejectedRevision == second.Revision })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Health.Timeout.Duration += time.Second })
+	rejected := r.until(t, key, "it is rejected", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Rejected.Revision == second.Revision })
 	for _, record := range rejected.Status.History {
 		if record.Revision == second.Revision && record.Generation == rejected.Generation && record.Attempts != retries+1 {
 			t.Errorf("%d attempts of the edited revision, want %d: %+v", record.Attempts, retries+1, rejected.Status.History)
@@ -318,7 +318,7 @@ func TestKilledAroundHooks(t *testing.T) {
 			for range 6 {
 				s.reconcile(t)
 			}
-			if d := s.deployment(t); d.Status.LastHealthyRevision != revision || d.Status.Hooks.FinishedTime == nil {
+			if d := s.deployment(t); d.Status.Healthy.Revision != revision || d.Status.Hooks.CompletionTime == nil {
 				t.Fatalf("killed after write %d: %+v\n%s", kills+1, d.Status.Hooks, describe(d))
 			}
 			if death.dead {
@@ -357,14 +357,14 @@ func TestHooksOfOtherValues(t *testing.T) {
 	first := r.publish(t, namespace, "app", "v1", chart)
 	key := r.deploy(t, namespace, "app", both(quick, helmed))
 	r.ready(t, key, first.Revision)
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Hour} })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Health.Timeout = v1alpha1.Duration{Duration: time.Hour} })
 	r.ready(t, key, first.Revision)
 	r.gone(t, aConfigMap(namespace, "hook"))
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Helm = &v1alpha1.HelmOptions{Values: &apiextensionsv1.JSON{Raw: []byte(`{"greeting": "good evening"}`)}}
 	})
 	r.until(t, key, "the upgrade has ended", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.Hooks.Operation == v1alpha1.HookUpgrade && d.Status.Hooks.FinishedTime != nil
+		return d.Status.Hooks.Operation == v1alpha1.HookUpgrade && d.Status.Hooks.CompletionTime != nil
 	})
 	r.holds(t, namespace, "object", "good evening")
 	r.holds(t, namespace, "hook", "good evening")
@@ -373,7 +373,7 @@ func TestHooksOfOtherValues(t *testing.T) {
 	})
 	r.holds(t, namespace, "object", "good night")
 	d := r.until(t, key, "the upgrade has ended", func(d *v1alpha1.BundleDeployment) bool {
-		return d.Status.ObservedGeneration == d.Generation && d.Status.Hooks.FinishedTime != nil
+		return d.Status.ObservedGeneration == d.Generation && d.Status.Hooks.CompletionTime != nil
 	})
 	r.holds(t, namespace, "hook", "good night")
 	if planned := d.Status.Plan; planned.Content == "" || d.Status.Hooks.Content != planned.Content {

@@ -105,7 +105,7 @@ func (r *Reconciler) hooksAgain(ctx context.Context, in *hooks.Input, cause erro
 // attempt has written nothing, or it waits or failed beside the applied revision, of which changes were reported.
 func (s *state) leavesApplied(err error) bool {
 	switch found := s.resolved.Found; {
-	case s.Object.Status.LastAppliedRevision == "" || s.resolved.Access.Client == nil || pipeline.IsStale(err):
+	case s.Object.Status.Applied.Revision == "" || s.resolved.Access.Client == nil || pipeline.IsStale(err):
 		return false // nothing is applied, it is not known where, or that was decided on a stale copy
 	case s.besideAttempt(err):
 		return !found.Watched || len(found.Drifted)+len(found.Changed) > 0
@@ -131,7 +131,7 @@ func (s *state) besideAttempt(err error) bool {
 // objects, have reported no change since.
 func (s *state) asCompared() bool {
 	found, note := s.resolved.Found, s.note
-	unchanged := found.Watched && len(found.Drifted) == 0 && len(found.Changed) == 0 && len(s.Object.Spec.HealthChecks) == 0
+	unchanged := found.Watched && len(found.Drifted) == 0 && len(found.Changed) == 0 && len(s.Object.Spec.Health.Checks) == 0
 	complete := note.Known && note.Planned.Steady && len(note.Health.Unhealthy) == 0 && len(note.Planned.Conflicts) == 0
 	return unchanged && complete && s.untilCompared() > 0
 }

@@ -99,8 +99,8 @@ func TestLastRevisionIsKeptWhileUpgradeFails(t *testing.T) {
 	r.ready(t, key, good.Revision)
 	r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": file("kind: [broken")})
 	d := r.unready(t, key, v1alpha1.ReasonConversionFailed)
-	if d.Status.LastAppliedRevision != good.Revision {
-		t.Errorf("last applied is %s, want the good revision %s", d.Status.LastAppliedRevision, good.Revision)
+	if d.Status.Applied.Revision != good.Revision {
+		t.Errorf("last applied is %s, want the good revision %s", d.Status.Applied.Revision, good.Revision)
 	}
 	if err := r.admin.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}); err != nil {
 		t.Fatal(err)

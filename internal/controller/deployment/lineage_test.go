@@ -25,7 +25,7 @@ import (
 func bringing(name, source, account string) *fstest.MapFile {
 	return file("apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: " + name + "}\nspec:\n" +
 		"  sourceRef: {kind: BundleSource, name: " + source + "}\n  serviceAccountName: " + account + "\n" +
-		"  interval: 1s\n  retryInterval: 1s\n  collisionProtection: None\n")
+		"  interval: 1s\n  retryInterval: 1s\n  apply: {collisionProtection: None}\n")
 }
 
 // aDeployment is a bare BundleDeployment, to be read.
@@ -43,7 +43,7 @@ func TestT19BundleOfItself(t *testing.T) {
 			t.Parallel()
 			namespace := r.namespace(t)
 			r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "self.yaml": bringing("app", "other", "missing")})
-			key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = protection }))
+			key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CollisionProtection = protection }))
 			d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
 			want := "BundleDeployment.satchel.dev " + namespace + "/app is this deployment itself: take it out of the bundle"
 			if message := conditions.GetMessage(d, v1alpha1.PlannedCondition); message != want {

@@ -114,7 +114,7 @@ func TestF59UpgradeThroughFaults(t *testing.T) {
 			r.eventually(t, t.Context(), "the upgrade completes", func(context.Context) (bool, string) {
 				d.reconcile(t)
 				found := d.deployment(t)
-				return isReady(found) && found.Status.LastHealthyRevision == second.Revision && found.Status.Inventory.Count == 81, describe(found)
+				return isReady(found) && found.Status.Healthy.Revision == second.Revision && found.Status.Inventory.Count == 81, describe(found)
 			})
 			asked, failures := faults.counts()
 			t.Logf("installed in %s, upgraded in %s: %d of %d requests failed", installed.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), failures, asked)

@@ -46,7 +46,7 @@ type attack struct {
 func (a attack) installs() bool { return a.reason == "" }
 
 func editAnnotation(i int) string {
-	return fmt.Sprintf(`{"spec":{"commonMetadata":{"annotations":{"edit":"%d"}}}}`, i)
+	return fmt.Sprintf(`{"spec":{"processors":[{"metadata":{"annotations":{"edit":"%d"}}}]}}`, i)
 }
 
 func requestReconcile(i int) string {
@@ -85,10 +85,10 @@ func attacks() map[string]attack {
 			d.Spec.Patches = slices.Repeat([]v1alpha1.Patch{{Target: counted, Patch: `[{"op":"add","path":"/data","value":{}}]`}}, 20)
 		}},
 		"M28 ignore rules": {files: some, deployments: 5, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonInvalidSpec, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
-			d.Spec.DriftDetection = &v1alpha1.DriftDetection{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/value"}, Target: counted}}}
+			d.Spec.Drift = &v1alpha1.DriftOptions{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/value"}, Target: counted}}}
 		}},
 		"M37 expressions": {files: searched, deployments: searches, namespaces: 4, every: 10 * time.Second, change: requestReconcile, reason: v1alpha1.ReasonHealthFailed, says: "too much work", spec: func(d *v1alpha1.BundleDeployment) {
-			d.Spec.HealthCheckExprs = []v1alpha1.HealthCheckExpr{{APIVersion: "v1", Kind: "ConfigMap", Current: "data.a.indexOf(data.b) >= 0"}}
+			d.Spec.Health.Expressions = []v1alpha1.HealthExpression{{APIVersion: "v1", Kind: "ConfigMap", Current: "data.a.indexOf(data.b) >= 0"}}
 		}},
 		"T16 edits":    {files: some, deployments: 1, every: often, change: editAnnotation, full: true},
 		"T16 requests": {files: many, deployments: 3, every: often, change: requestReconcile, full: true},
@@ -176,7 +176,7 @@ func (r *rig) victim(t *testing.T, key client.ObjectKey, times int) []time.Durat
 		want := strconv.Itoa(i) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 		began := time.Now()
 		r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-			d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Annotations: map[string]string{"edit": want}}
+			d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Annotations: map[string]string{"edit": want}}
 		})
 		r.eventually(t, t.Context(), "the edit of the victim is applied", func(ctx context.Context) (bool, string) {
 			object := aConfigMap(key.Namespace, "victim")

@@ -51,13 +51,13 @@ func TestOptionalKinds(t *testing.T) {
 		return conditions.GetReason(d, "Ready") == v1alpha1.ReasonPlanRefused && strings.Contains(conditions.GetMessage(d, "Ready"), "Gadget")
 	})
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.OptionalKinds = []v1alpha1.OptionalKind{{Group: group, Kind: "Gadget"}}
+		d.Spec.Apply.OptionalKinds = []v1alpha1.OptionalKind{{Group: group, Kind: "Gadget"}}
 	})
 	d := r.ready(t, key, published.Revision)
 	if got := *d.Status.Objects; got != (v1alpha1.ObjectCounts{Applied: 1, Skipped: 2}) {
 		t.Errorf("status.objects is %+v", got)
 	}
-	if said := conditions.GetMessage(d, v1alpha1.PlannedCondition); !strings.Contains(said, "2 of spec.optionalKinds left out until their kinds are served: Gadget."+group) {
+	if said := conditions.GetMessage(d, v1alpha1.PlannedCondition); !strings.Contains(said, "2 of spec.apply.optionalKinds left out until their kinds are served: Gadget."+group) {
 		t.Errorf("Planned does not name what is left out: %s", said)
 	}
 
@@ -81,7 +81,7 @@ func TestOptionalKinds(t *testing.T) {
 
 	r.delete(t, definition)
 	r.gone(t, late)
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} }) // look again
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Health.Timeout = v1alpha1.Duration{Duration: time.Minute} }) // look again
 	r.until(t, key, "they are left out again", func(d *v1alpha1.BundleDeployment) bool {
 		return conditions.IsTrue(d, "Ready") && d.Status.ObservedGeneration == d.Generation && d.Status.Objects.Skipped == 2
 	})

@@ -35,15 +35,15 @@ func TestOriginMoves(t *testing.T) {
 	key := r.deploy(t, namespace, "app", seldom)
 	d := r.ready(t, key, first.Revision)
 	status := d.Status
-	if status.LastAppliedOriginRevision != commitOf("1") || status.LastAppliedVersion != "1.0.0" || status.LastHealthyArtifact.OriginRevision != commitOf("1") {
-		t.Errorf("applied %q (%s), healthy %q", status.LastAppliedVersion, status.LastAppliedOriginRevision, status.LastHealthyArtifact.OriginRevision)
+	if status.Applied.OriginRevision != commitOf("1") || status.Applied.Version != "1.0.0" || status.Healthy.Artifact.OriginRevision != commitOf("1") {
+		t.Errorf("applied %q (%s), healthy %q", status.Applied.Version, status.Applied.OriginRevision, status.Healthy.Artifact.OriginRevision)
 	}
 	r.told(t, namespace, "Installed: installed 1.0.0 ("+commitOf("1")+"): 1 object created, 0 updated")
 	mark := r.mark(t)
 	r.moveOrigin(t, namespace, "app", commitOf("2"))
-	moved := r.until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedOriginRevision == commitOf("2") })
-	if moved.Status.LastHealthyArtifact.OriginRevision != commitOf("2") || !moved.Status.LastAppliedTime.Equal(status.LastAppliedTime) {
-		t.Errorf("healthy is %q, applied at %s", moved.Status.LastHealthyArtifact.OriginRevision, moved.Status.LastAppliedTime)
+	moved := r.until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Applied.OriginRevision == commitOf("2") })
+	if moved.Status.Healthy.Artifact.OriginRevision != commitOf("2") || !moved.Status.Applied.CompletionTime.Equal(status.Applied.CompletionTime) {
+		t.Errorf("healthy is %q, applied at %s", moved.Status.Healthy.Artifact.OriginRevision, moved.Status.Applied.CompletionTime)
 	}
 	if records := moved.Status.History; len(records) != 1 || records[0].OriginRevision != commitOf("1") || records[0].Version != "1.0.0" {
 		t.Errorf("the history is %+v", records)
@@ -56,8 +56,8 @@ func TestOriginMoves(t *testing.T) {
 	}
 	second := r.publishFrom(t, namespace, "app", "main", commitOf("3"), chart(fstest.MapFS{"Chart.yaml": file("apiVersion: v2\nname: shop\nversion: 1.1.0\n")}))
 	d = r.ready(t, key, second.Revision)
-	if d.Status.LastAppliedOriginRevision != commitOf("3") || d.Status.LastAppliedVersion != "1.1.0" || len(d.Status.History) != 2 || d.Status.History[1].OriginRevision != commitOf("1") {
-		t.Errorf("applied %q (%s), the history is %+v", d.Status.LastAppliedVersion, d.Status.LastAppliedOriginRevision, d.Status.History)
+	if d.Status.Applied.OriginRevision != commitOf("3") || d.Status.Applied.Version != "1.1.0" || len(d.Status.History) != 2 || d.Status.History[1].OriginRevision != commitOf("1") {
+		t.Errorf("applied %q (%s), the history is %+v", d.Status.Applied.Version, d.Status.Applied.OriginRevision, d.Status.History)
 	}
 	r.told(t, namespace, "Upgraded: upgraded from 1.0.0 ("+commitOf("2")+") to 1.1.0 ("+commitOf("3")+")")
 }
@@ -74,8 +74,8 @@ func TestOriginAfterRollback(t *testing.T) {
 	r.publishFrom(t, namespace, "app", "v2.0.0", image("v2.0.0", "2"), sickly("two"))
 	d := r.unready(t, key, v1alpha1.ReasonRevisionRejected)
 	status := d.Status
-	if status.LastAppliedOriginRevision != image("v1.0.0", "1") || status.LastAppliedVersion != "v1.0.0" {
-		t.Errorf("applied %q (%s)", status.LastAppliedVersion, status.LastAppliedOriginRevision)
+	if status.Applied.OriginRevision != image("v1.0.0", "1") || status.Applied.Version != "v1.0.0" {
+		t.Errorf("applied %q (%s)", status.Applied.Version, status.Applied.OriginRevision)
 	}
 	if h := status.History; len(h) != 2 || h[0].OriginRevision != image("v2.0.0", "2") || h[0].Version != "v2.0.0" || h[1].OriginRevision != image("v1.0.0", "1") || h[1].Version != "v1.0.0" {
 		t.Errorf("the history is %+v", h)
@@ -84,8 +84,8 @@ func TestOriginAfterRollback(t *testing.T) {
 	r.moveOrigin(t, namespace, "app", image("v2.0.0", "3"))
 	r.patch(t, r.must(t, aConfigMap(namespace, "a")), `{"data":{"value":"changed"}}`)
 	r.holds(t, namespace, "a", "one")
-	if d = r.unready(t, key, v1alpha1.ReasonRevisionRejected); d.Status.LastAppliedOriginRevision != image("v1.0.0", "1") {
-		t.Errorf("the origin of the rejected revision moved, and that of the applied one is %s", d.Status.LastAppliedOriginRevision)
+	if d = r.unready(t, key, v1alpha1.ReasonRevisionRejected); d.Status.Applied.OriginRevision != image("v1.0.0", "1") {
+		t.Errorf("the origin of the rejected revision moved, and that of the applied one is %s", d.Status.Applied.OriginRevision)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestOriginAndApproval(t *testing.T) {
 		t.Errorf("the origin moved, and the plan is %s instead of %s", again, plan)
 	}
 	r.decide(t, key, plan)
-	if d := r.ready(t, key, first.Revision); d.Status.LastAppliedOriginRevision != commitOf("2") || d.Status.Executed.Plan != plan {
-		t.Errorf("applied %s by the plan %s", d.Status.LastAppliedOriginRevision, d.Status.Executed.Plan)
+	if d := r.ready(t, key, first.Revision); d.Status.Applied.OriginRevision != commitOf("2") || d.Status.Executed.Plan != plan {
+		t.Errorf("applied %s by the plan %s", d.Status.Applied.OriginRevision, d.Status.Executed.Plan)
 	}
 }

@@ -26,15 +26,15 @@ func TestOverlays(t *testing.T) {
 
 	target := &v1alpha1.ObjectSelector{Kind: "ConfigMap", Name: "a"}
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Labels: map[string]string{"team": "x"}}
+		d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"team": "x"}}
 		d.Spec.Patches = []v1alpha1.Patch{{Patch: "data: {more: '2'}", Target: target}, {Patch: "a: b", Target: &v1alpha1.ObjectSelector{Kind: "Pod"}}}
-		d.Spec.PostBuild = &v1alpha1.PostBuild{Substitute: map[string]string{"size": "large"}}
+		d.Spec.PostBuild = &v1alpha1.VariablesProcessor{Substitute: map[string]string{"size": "large"}}
 	})
 	r.holds(t, namespace, "a", "large")
 	adapted := r.until(t, key, "the overlays are planned", func(d *v1alpha1.BundleDeployment) bool {
 		return isReady(d) && d.Status.ObservedGeneration == d.Generation && d.Status.Plan.Content != plain
 	})
-	if want := "spec.patches[1] selects no object (kind Pod)"; !slices.Contains(adapted.Status.Warnings, want) {
+	if want := "spec.processors[].patch[1] selects no object (kind Pod)"; !slices.Contains(adapted.Status.Warnings, want) {
 		t.Errorf("status.warnings are %q, want %q", adapted.Status.Warnings, want)
 	}
 	a := r.must(t, aConfigMap(namespace, "a"))
@@ -45,7 +45,7 @@ func TestOverlays(t *testing.T) {
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Patches = []v1alpha1.Patch{{Patch: "[{op: remove, path: /data/nothing}]", Target: target}}
 	})
-	r.until(t, key, "it is refused", says(v1alpha1.ReasonConversionFailed, "ConfigMap a: spec.patches[0]: operation 1 (remove /data/nothing) fails: the object has nothing there"))
+	r.until(t, key, "it is refused", says(v1alpha1.ReasonConversionFailed, "ConfigMap a: spec.processors[].patch[0]: operation 1 (remove /data/nothing) fails: the object has nothing there"))
 	r.delete(t, aConfigMap(namespace, "a"))
 	r.holds(t, namespace, "a", "large") // the applied revision stays
 

@@ -83,7 +83,7 @@ func TestPruneNotHeld(t *testing.T) {
 		"spec: {storageClassName: none, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}")
 	r.publish(t, namespace, "app", "v1", bad)
 	key := r.deploy(t, namespace, "app", quick)
-	r.until(t, key, "applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.LastAppliedRevision != "" })
+	r.until(t, key, "applied", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Applied.Revision != "" })
 	second := r.publish(t, namespace, "app", "v2", many("c", 2))
 	r.ready(t, key, second.Revision)
 	r.gone(t, aConfigMap(namespace, "c11"))
@@ -112,7 +112,7 @@ func TestPruneBeforeApply(t *testing.T) {
 		return strings.Contains(conditions.GetMessage(d, v1alpha1.AppliedCondition), "/first is being deleted")
 	})
 	r.handled(t, key) // it is waited for at each attempt
-	if r.value(t, t.Context(), namespace, "n00") != "" || r.value(t, t.Context(), namespace, "c01") != "one" || d.Status.LastAppliedRevision != first.Revision {
+	if r.value(t, t.Context(), namespace, "n00") != "" || r.value(t, t.Context(), namespace, "c01") != "one" || d.Status.Applied.Revision != first.Revision {
 		t.Errorf("the revision was applied before, or more was deleted:\n%s", describe(d))
 	}
 	r.patch(t, aConfigMap(namespace, "first"), `{"metadata":{"finalizers":null}}`)
@@ -136,10 +136,10 @@ func TestAdoption(t *testing.T) {
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
 	key := r.deploy(t, namespace, "app", quick)
 	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
-	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "Helm release shop/web") || !strings.Contains(message, "spec.collisionProtection") {
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "Helm release shop/web") || !strings.Contains(message, "spec.apply.collisionProtection") {
 		t.Error(message)
 	}
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CollisionProtection = v1alpha1.CollisionNone })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CollisionProtection = v1alpha1.CollisionNone })
 	if d = r.ready(t, key, first.Revision); d.Status.Plan.Adopt != 1 || d.Status.Plan.Create != 0 {
 		t.Errorf("plan %+v", d.Status.Plan)
 	}
@@ -178,7 +178,7 @@ func TestF27Recreated(t *testing.T) {
 	r := newRig(t)
 	namespace := r.namespace(t)
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": workload("web", "example.org/web:1")})
-	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Recreate = v1alpha1.RecreateOnImmutableChange }))
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.Recreate = v1alpha1.RecreateOnImmutableChange }))
 	r.ready(t, key, first.Revision)
 	web := object("apps/v1", "Deployment", namespace, "web")
 	uid := r.must(t, web).GetUID()

@@ -50,8 +50,8 @@ func TestRequirements(t *testing.T) {
 	if said := describe(d); !strings.Contains(said, "base") || !strings.Contains(said, ">=1.2.0 <2.0.0") || !strings.Contains(said, "spec.registryV1.requirements") {
 		t.Errorf("the refusal does not name the package, the versions and the way out:\n%s", said)
 	}
-	if d.Status.Inventory.Count > 0 || d.Status.Package != nil {
-		t.Errorf("something was installed: %v, package %v", d.Status.Inventory, d.Status.Package)
+	if d.Status.Inventory.Count > 0 || d.Status.Healthy.Package != nil {
+		t.Errorf("something was installed: %v, package %v", d.Status.Inventory, d.Status.Healthy.Package)
 	}
 
 	tooOld := r.publish(t, namespace, "base", "v1", of("base", "1.1.9", ""))
@@ -60,8 +60,8 @@ func TestRequirements(t *testing.T) {
 	r.until(t, top, "the older version is named", func(d *v1alpha1.BundleDeployment) bool { return strings.Contains(describe(d), "1.1.9") })
 	r.publish(t, namespace, "base", "v2", of("base", "1.2.0", ""))
 	d = r.ready(t, top, published.Revision) // long before the hour is over
-	if diff := cmp.Diff(&v1alpha1.PackageStatus{Name: "top", Version: "1.0.0"}, d.Status.Package); diff != "" {
-		t.Errorf("status.package (-want +got):\n%s", diff)
+	if diff := cmp.Diff(&v1alpha1.PackageStatus{Name: "top", Version: "1.0.0"}, d.Status.Healthy.Package); diff != "" {
+		t.Errorf("status.healthy.package (-want +got):\n%s", diff)
 	}
 
 	warned := r.publish(t, other, "top", "v1", of("top", "1.0.0", `{type: olm.package, value: {packageName: absent, version: ">=1.0.0"}}`))
@@ -102,15 +102,15 @@ spec:
 	first := r.publish(t, namespace, "base", "v1", older)
 	base := r.deploy(t, namespace, "base", func(d *v1alpha1.BundleDeployment) {
 		d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Hour}
-		d.Spec.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}
+		d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}
 	})
 	r.ready(t, base, first.Revision)
 	needs := r.publish(t, namespace, "top", "v1", of("top", "1.0.0", `{type: olm.package, value: {packageName: base, version: "<2.0.0"}}, {type: olm.gvk, value: {group: `+group+`, version: v1beta1, kind: Box}}`))
 	top := r.deploy(t, namespace, "top", nil)
 	d := r.ready(t, top, needs.Revision)
-	want := []v1alpha1.BundleRequirement{{Group: group, Version: "v1beta1", Kind: "Box"}, {Package: "base", Versions: "<2.0.0"}}
-	if diff := cmp.Diff(want, d.Status.Requires); diff != "" {
-		t.Errorf("status.requires (-want +got):\n%s", diff)
+	want := []v1alpha1.BundleRequirement{{Group: group, Version: "v1beta1", Kind: "Box"}, {Package: "base", Range: "<2.0.0"}}
+	if diff := cmp.Diff(want, d.Status.Healthy.Requires); diff != "" {
+		t.Errorf("status.healthy.requires (-want +got):\n%s", diff)
 	}
 
 	second := r.publish(t, namespace, "base", "v2", versions("2.0.0", ""))
@@ -122,15 +122,15 @@ spec:
 				t.Errorf("%s process does not say %q:\n%s", process, text, said)
 			}
 		}
-		if d.Status.Package.Version != "1.2.0" || d.Status.LastAppliedRevision != first.Revision {
-			t.Errorf("%s process installed %s", process, d.Status.LastAppliedRevision)
+		if d.Status.Healthy.Package.Version != "1.2.0" || d.Status.Applied.Revision != first.Revision {
+			t.Errorf("%s process installed %s", process, d.Status.Applied.Revision)
 		}
 		r.drive(t, base, nil).reconcile(t)
 	}
 	later := r.publish(t, namespace, "top", "v2", of("top", "1.1.0", `{type: olm.package, value: {packageName: base, version: ">=1.0.0"}}`))
 	r.ready(t, top, later.Revision)
 	d = r.ready(t, base, second.Revision) // long before the hour is over
-	if d.Status.Package.Version != "2.0.0" {
-		t.Errorf("version %s is installed", d.Status.Package.Version)
+	if d.Status.Healthy.Package.Version != "2.0.0" {
+		t.Errorf("version %s is installed", d.Status.Healthy.Package.Version)
 	}
 }

@@ -26,7 +26,7 @@ func TestM28PatternsOfIgnoreRules(t *testing.T) {
 
 	counted := "(" + strings.Repeat("[a-z0-9]?", 8) + "){1000}Z"
 	ignores := func(d *v1alpha1.BundleDeployment) {
-		d.Spec.DriftDetection = &v1alpha1.DriftDetection{Ignore: []v1alpha1.IgnoreRule{
+		d.Spec.Drift = &v1alpha1.DriftOptions{Ignore: []v1alpha1.IgnoreRule{
 			{Paths: []string{"/data/value"}, Target: &v1alpha1.ObjectSelector{Name: counted}},
 		}}
 	}
@@ -43,7 +43,7 @@ func TestM28PatternsOfIgnoreRules(t *testing.T) {
 	for _, key := range refused {
 		d := r.unready(t, key, v1alpha1.ReasonInvalidSpec)
 		if message := conditions.GetMessage(d, "Ready"); !conditions.IsTrue(d, "Stalled") ||
-			!strings.Contains(message, "spec.driftDetection.ignore[0].target.name") || !strings.Contains(message, "repeat less") {
+			!strings.Contains(message, "spec.drift.ignore[0].target.name") || !strings.Contains(message, "repeat less") {
 			t.Errorf("it does not say which pattern, and what to do:\n%s", describe(d))
 		}
 	}
@@ -51,7 +51,7 @@ func TestM28PatternsOfIgnoreRules(t *testing.T) {
 		d.Spec.Patches = []v1alpha1.Patch{{Target: &v1alpha1.ObjectSelector{Name: counted}, Patch: `[{"op":"add","path":"/data","value":{}}]`}}
 	})
 	d := r.unready(t, unpublished, v1alpha1.ReasonInvalidSpec)
-	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "spec.patches[0].target: name: ") || !strings.Contains(message, "repeat less") {
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "spec.processors[].patch[0].target: name: ") || !strings.Contains(message, "repeat less") {
 		t.Errorf("a patch is not refused before its source is looked for:\n%s", describe(d))
 	}
 	second := r.publish(t, victims, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})

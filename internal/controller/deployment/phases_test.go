@@ -33,10 +33,10 @@ func TestPhases(t *testing.T) {
 	}
 	r.publish(t, namespace, "app", "v1", bundle("nodeSelector: {example.org/there-is: none}"))
 	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Timeout = v1alpha1.Duration{Duration: 4 * time.Second}
+		d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 4 * time.Second}
 	})
 	d := r.until(t, key, "phase 10 waits", says(v1alpha1.ReasonHealthProgressing, "phase 10 waits until what comes before it is healthy", "Deployment.apps "+namespace+"/web"))
-	if !conditions.IsUnknown(d, v1alpha1.AppliedCondition) || d.Status.LastAppliedRevision != "" {
+	if !conditions.IsUnknown(d, v1alpha1.AppliedCondition) || d.Status.Applied.Revision != "" {
 		t.Errorf("waiting is no failure, and not all is applied:\n%s", describe(d))
 	}
 	r.unready(t, key, v1alpha1.ReasonHealthFailed)

@@ -21,7 +21,7 @@ func imagesOf(namespace, name string, secrets ...string) *v1alpha1.BundleSource 
 	for i, secret := range secrets {
 		ref := &v1alpha1.LocalReference{Name: secret}
 		source.Spec.Sources = append(source.Spec.Sources, v1alpha1.Source{Destination: fmt.Sprintf("d%d", i), Image: &v1alpha1.ImageSource{
-			Ref: "registry.example.org/app:v1", SecretRef: ref, CertSecretRef: ref, ProxySecretRef: ref,
+			Reference: "registry.example.org/app:v1", SecretRef: ref, CertSecretRef: ref, ProxySecretRef: ref,
 			Verify: &v1alpha1.ImageVerification{Provider: "cosign", SecretRef: ref},
 		}})
 	}
@@ -87,7 +87,7 @@ func TestT23WritersNameWhatTheyMayGet(t *testing.T) {
 		}},
 		"16 sources, all": {"", func() error { return everything.Create(t.Context(), imagesOf(namespace, "g", names16("t")...)) }},
 		"a change of the spec": {"the Secret theirs is named", func() error {
-			return change(t, writer, theirs, func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Ref = "evil.example.org/app:v1" })
+			return change(t, writer, theirs, func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Reference = "evil.example.org/app:v1" })
 		}},
 		"a change of metadata": {"", func() error {
 			return change(t, writer, theirs, func(s *v1alpha1.BundleSource) { s.Labels = map[string]string{"a": "b"} })

@@ -27,7 +27,7 @@ import (
 func rollsBack(retries int32, timeout time.Duration) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback, Retries: retries}
-		d.Spec.Timeout = v1alpha1.Duration{Duration: timeout}
+		d.Spec.Health.Timeout = v1alpha1.Duration{Duration: timeout}
 	}
 }
 
@@ -75,13 +75,13 @@ func TestRollbackOfWhatNeverBecomesReady(t *testing.T) {
 		}
 	}
 	status := d.Status
-	if !conditions.IsTrue(d, "Stalled") || status.RejectedRevision != second.Revision || status.LastAppliedRevision != first.Revision || status.LastHealthyRevision != first.Revision {
-		t.Errorf("rejected %s:\n%s", status.RejectedRevision, describe(d))
+	if !conditions.IsTrue(d, "Stalled") || status.Rejected.Revision != second.Revision || status.Applied.Revision != first.Revision || status.Healthy.Revision != first.Revision {
+		t.Errorf("rejected %s:\n%s", status.Rejected.Revision, describe(d))
 	}
 	if got := outcomes(d); got != "v2 RolledBack, v1 Healthy" {
 		t.Errorf("the history is %s", got)
 	}
-	if newest := status.History[0]; newest.FinishedTime == nil || newest.Create != 1 || newest.Update != 2 || newest.Digest != second.Digest {
+	if newest := status.History[0]; newest.CompletionTime == nil || newest.Create != 1 || newest.Update != 2 || newest.Digest != second.Digest {
 		t.Errorf("the record is %+v", newest)
 	}
 	r.holds(t, namespace, "a", "one")
@@ -91,8 +91,8 @@ func TestRollbackOfWhatNeverBecomesReady(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 	third := r.publish(t, namespace, "app", "v3", good("three"))
 	d = r.ready(t, key, third.Revision)
-	if got := outcomes(d); d.Status.RejectedRevision != "" || got != "v3 Healthy, v2 RolledBack, v1 Healthy" {
-		t.Errorf("rejected is %q, the history is %s", d.Status.RejectedRevision, got)
+	if got := outcomes(d); d.Status.Rejected.Revision != "" || got != "v3 Healthy, v2 RolledBack, v1 Healthy" {
+		t.Errorf("rejected is %q, the history is %s", d.Status.Rejected.Revision, got)
 	}
 }
 
@@ -148,8 +148,8 @@ func TestRollbackOfWhatCannotBeApplied(t *testing.T) {
 		return err == nil, fmt.Sprint(err)
 	})
 	r.handledAgain(t, key)
-	if d := r.ready(t, key, second.Revision); d.Status.RejectedRevision != "" {
-		t.Errorf("still rejected: %s", d.Status.RejectedRevision)
+	if d := r.ready(t, key, second.Revision); d.Status.Rejected.Revision != "" {
+		t.Errorf("still rejected: %s", d.Status.Rejected.Revision)
 	}
 }
 
@@ -177,8 +177,8 @@ func TestNothingToGoBackTo(t *testing.T) {
 	d := r.until(t, key, "it says that there is none", func(d *v1alpha1.BundleDeployment) bool {
 		return strings.HasSuffix(conditions.GetMessage(d, "Ready"), "\nthere is no healthy revision to roll back to: it stays, and is retried")
 	})
-	if d.Status.RejectedRevision != "" || d.Status.History[0].Attempts != 2 || outcomes(d) != "v1 Failed" {
-		t.Errorf("rejected %q, %s after %d attempts", d.Status.RejectedRevision, outcomes(d), d.Status.History[0].Attempts)
+	if d.Status.Rejected.Revision != "" || d.Status.History[0].Attempts != 2 || outcomes(d) != "v1 Failed" {
+		t.Errorf("rejected %q, %s after %d attempts", d.Status.Rejected.Revision, outcomes(d), d.Status.History[0].Attempts)
 	}
 	second := r.publish(t, namespace, "app", "v2", good("two"))
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Remediation = nil })
@@ -199,10 +199,10 @@ func TestNewRevisionSupersedesARollback(t *testing.T) {
 	key := r.deploy(t, namespace, "app", both(quick, both(rollsBack(0, 2*time.Second), func(d *v1alpha1.BundleDeployment) { d.Spec.HistoryLimit = new(int32(3)) })))
 	r.ready(t, key, first.Revision)
 	r.publish(t, namespace, "app", "v2", sickly("two"))
-	r.until(t, key, "rejected", func(d *v1alpha1.BundleDeployment) bool { return d.Status.RejectedRevision != "" })
+	r.until(t, key, "rejected", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Rejected.Revision != "" })
 	third := r.publish(t, namespace, "app", "v3", good("three"))
 	r.ready(t, key, third.Revision)
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Hour} })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Health.Timeout = v1alpha1.Duration{Duration: time.Hour} })
 	r.publish(t, namespace, "app", "v4", sickly("four"))
 	r.until(t, key, "v4 is on its way", func(d *v1alpha1.BundleDeployment) bool { return strings.HasPrefix(outcomes(d), "v4 ,") })
 	fifth := r.publish(t, namespace, "app", "v5", good("five"))
@@ -224,8 +224,8 @@ func TestRollbackToAnotherSource(t *testing.T) {
 	second := r.publish(t, namespace, "other", "v2", sickly("two"))
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.SourceRef.Name = "other" })
 	d := r.unready(t, key, v1alpha1.ReasonRevisionRejected)
-	if d.Status.RejectedRevision != second.Revision || d.Status.LastAppliedRevision != first.Revision {
-		t.Errorf("rejected %s:\n%s", d.Status.RejectedRevision, describe(d))
+	if d.Status.Rejected.Revision != second.Revision || d.Status.Applied.Revision != first.Revision {
+		t.Errorf("rejected %s:\n%s", d.Status.Rejected.Revision, describe(d))
 	}
 	r.patch(t, r.must(t, aConfigMap(namespace, "a")), `{"data":{"value":"changed"}}`)
 	s := r.drive(t, key, nil)
@@ -258,8 +258,8 @@ func TestRollbackOfWhatFluxHasDeleted(t *testing.T) {
 	r.ready(t, key, "main@sha1:1")
 	publish("2.tar.gz", "main@sha1:2", sickly("two"))
 	r.flux.files.Delete("/" + path + "1.tar.gz")
-	if d := r.unready(t, key, v1alpha1.ReasonRevisionRejected); d.Status.RejectedRevision != "main@sha1:2" || d.Status.LastAppliedRevision != "main@sha1:1" {
-		t.Errorf("rejected %s:\n%s", d.Status.RejectedRevision, describe(d))
+	if d := r.unready(t, key, v1alpha1.ReasonRevisionRejected); d.Status.Rejected.Revision != "main@sha1:2" || d.Status.Applied.Revision != "main@sha1:1" {
+		t.Errorf("rejected %s:\n%s", d.Status.Rejected.Revision, describe(d))
 	}
 	r.holds(t, namespace, "a", "one")
 }
@@ -286,7 +286,7 @@ func TestRollbackThatIsRefused(t *testing.T) {
 			t.Errorf("the message lacks %q: %s", says, message)
 		}
 	}
-	if d.Status.LastAppliedRevision != second.Revision || !conditions.IsFalse(d, v1alpha1.PlannedCondition) {
+	if d.Status.Applied.Revision != second.Revision || !conditions.IsFalse(d, v1alpha1.PlannedCondition) {
 		t.Errorf("unexpected:\n%s", describe(d))
 	}
 }
@@ -310,7 +310,7 @@ func TestKilledDuringARollback(t *testing.T) {
 		s := r.drive(t, key, nil)
 		s.ready(t)
 		second := r.publish(t, namespace, name, "v2", files(sickly("two")))
-		for s.deployment(t).Status.LastAppliedRevision != second.Revision {
+		for s.deployment(t).Status.Applied.Revision != second.Revision {
 			s.reconcile(t)
 		}
 		s.now = s.now.Add(2 * time.Minute)
@@ -327,7 +327,7 @@ func TestKilledDuringARollback(t *testing.T) {
 		}
 		s.reconcile(t)
 		d := s.deployment(t)
-		if got := outcomes(d); got != "v2 RolledBack, v1 Healthy" || d.Status.History[0].Attempts != 1 || d.Status.LastAppliedRevision != first.Revision {
+		if got := outcomes(d); got != "v2 RolledBack, v1 Healthy" || d.Status.History[0].Attempts != 1 || d.Status.Applied.Revision != first.Revision {
 			t.Errorf("killed after write %d, the history is %s, after %d attempts:\n%s", kills+1, got, d.Status.History[0].Attempts, describe(d))
 		}
 		if r.value(t, t.Context(), namespace, "a-"+name) != "one" || r.get(t, aConfigMap(namespace, "b-"+name)) {

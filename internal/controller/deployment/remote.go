@@ -28,9 +28,9 @@ func unusable(reason string) bool {
 func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
 	key := client.ObjectKeyFromObject(d)
 	turns, others := r.localTurns, r.remoteTurns
-	if d.Spec.KubeConfig != nil {
+	if d.Spec.Target.ClusterReference != nil {
 		turns, others = others, turns
 	}
-	others.Drop(key) // from before spec.kubeConfig was set or removed
+	others.Drop(key) // from before spec.target.kubeConfig was set or removed
 	return turns.Take(key)
 }

@@ -117,7 +117,7 @@ func TestT31ClusterProfileIsReplaced(t *testing.T) {
 	a.provides(t, profile, accessOf(t, text))
 	published := r.publish(t, a.namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
 	key := r.deploy(t, a.namespace, "app", both(a.goes, asking(v1alpha1.ApprovalManual), func(d *v1alpha1.BundleDeployment) {
-		d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}}
+		d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}}
 	}))
 	_, digest := r.awaits(t, key, published.Revision, v1alpha1.ReasonApprovalRequired)
 	a.store(t, map[string]string{"config": a.kubeconfig(t, "successor", nil)})
@@ -156,7 +156,7 @@ func TestT31NothingIsSentToAnotherServer(t *testing.T) {
 		}},
 		"another key of it": {"the reference of the spec is another one", v1alpha1.ApprovalOnEscalation, func(t *testing.T, a *abroad, key client.ObjectKey, text string) {
 			a.store(t, map[string]string{"value": a.kubeconfig(t, "agent", nil), "other": text})
-			a.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.KubeConfig.SecretRef.Key = "other" })
+			a.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ClusterReference.KubeConfig.SecretRef.Key = "other" })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,12 +135,12 @@ func (a *abroad) store(t *testing.T, data map[string]string) {
 // goes sends a deployment there.
 func (a *abroad) goes(d *v1alpha1.BundleDeployment) {
 	quick(d)
-	d.Spec.InstallNamespace = a.there
-	d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}
+	d.Spec.Target.Namespace = a.there
+	d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
 }
 
 func as(account string) func(*v1alpha1.BundleDeployment) {
-	return func(d *v1alpha1.BundleDeployment) { d.Spec.RemoteServiceAccountName = account }
+	return func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ServiceAccountName = account }
 }
 
 func (a *abroad) user(account string) string {
@@ -163,7 +163,7 @@ func TestT7RemoteIsTheUserOrTheServiceAccountThere(t *testing.T) {
 			published := r.publish(t, a.namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": workload("web", "example.org/web:1")})
 			d := r.deploy(t, a.namespace, "app", both(a.goes, as(account), func(d *v1alpha1.BundleDeployment) {
 				if key != "value" {
-					d.Spec.KubeConfig.SecretRef.Key = key
+					d.Spec.Target.ClusterReference.KubeConfig.SecretRef.Key = key
 				}
 			}))
 			r.ready(t, d, published.Revision)

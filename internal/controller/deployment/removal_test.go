@@ -65,12 +65,12 @@ func TestNamespaceThatDoesNotExist(t *testing.T) {
 	namespace := r.namespace(t)
 	elsewhere := namespace + "-target"
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
-	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.InstallNamespace = elsewhere }))
+	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.Target.Namespace = elsewhere }))
 	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
-	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, `namespace "`+elsewhere+`" does not exist`) || !strings.Contains(message, "spec.createNamespace") {
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, `namespace "`+elsewhere+`" does not exist`) || !strings.Contains(message, "spec.target.createNamespace") {
 		t.Errorf("the message does not name the namespace and the way: %s", message)
 	}
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CreateNamespace = true })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Target.CreateNamespace = true })
 	r.ready(t, key, published.Revision)
 	r.holds(t, elsewhere, "a", "one")
 	r.remove(t, key)
@@ -90,7 +90,7 @@ func TestKindThatIsMissing(t *testing.T) {
 	published := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": gadget(group, "one"), "b.yaml": configMap("a", "one")})
 	key := r.deploy(t, namespace, "app", quick)
 	d := r.unready(t, key, v1alpha1.ReasonPlanRefused)
-	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "does not know kind Gadget of "+group+"/v1") || !strings.Contains(message, "install the CRD") || !strings.Contains(message, "spec.optionalKinds") {
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "does not know kind Gadget of "+group+"/v1") || !strings.Contains(message, "install the CRD") || !strings.Contains(message, "spec.apply.optionalKinds") {
 		t.Errorf("the message does not name the kind and the remedy: %s", message)
 	}
 	if r.get(t, aConfigMap(namespace, "a")) {
@@ -162,12 +162,12 @@ func TestNothingIsDeletedWithoutPermission(t *testing.T) {
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one"), "b.yaml": configMap("b", "one")})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
 		d.Spec.ServiceAccountName, d.Spec.Prune.Enabled, d.Spec.DeletionPolicy = "keeper", new(false), v1alpha1.DeletionOrphan
-		d.Spec.Recreate = v1alpha1.RecreateOnImmutableChange
+		d.Spec.Apply.Recreate = v1alpha1.RecreateOnImmutableChange
 	}))
 	if d := r.unready(t, key, v1alpha1.ReasonPlanRefused); !strings.Contains(conditions.GetMessage(d, "Ready"), "delete configmaps (a, b)") {
 		t.Errorf("what recreating takes is not asked for:\n%s", describe(d))
 	}
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Recreate = v1alpha1.RecreateNever })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.Recreate = v1alpha1.RecreateNone })
 	r.ready(t, key, first.Revision)
 	second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
 	r.ready(t, key, second.Revision)

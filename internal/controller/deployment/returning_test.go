@@ -99,7 +99,7 @@ func TestRemediationKeepsTheNewerCRD(t *testing.T) {
 	r.create(t, object(group+"/v1", "Box", namespace, "one")) // without one, nothing could be lost
 	r.publish(t, namespace, "app", "v2", newer)
 	d := r.unready(t, key, v1alpha1.ReasonRevisionRejected)
-	if d.Status.LastAppliedRevision != first.Revision || r.fieldsOf(t, group) != "height width" {
+	if d.Status.Applied.Revision != first.Revision || r.fieldsOf(t, group) != "height width" {
 		t.Errorf("fields %q:\n%s", r.fieldsOf(t, group), describe(d))
 	}
 	r.holds(t, namespace, "a", "one")

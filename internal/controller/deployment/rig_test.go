@@ -298,7 +298,7 @@ func (r *rig) until(t *testing.T, key client.ObjectKey, what string, holds func(
 func (r *rig) ready(t *testing.T, key client.ObjectKey, revision string) *v1alpha1.BundleDeployment {
 	t.Helper()
 	return r.until(t, key, "Ready at "+revision, func(d *v1alpha1.BundleDeployment) bool {
-		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.LastHealthyRevision == revision
+		return conditions.IsTrue(d, meta.ReadyCondition) && d.Status.Healthy.Revision == revision
 	})
 }
 
@@ -330,7 +330,7 @@ func (r *rig) eventually(t *testing.T, ctx context.Context, what string, check f
 func describe(d *v1alpha1.BundleDeployment) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "generation %d, observed %d, attempted %q, applied %q, healthy %q\n", d.Generation, d.Status.ObservedGeneration,
-		d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastHealthyRevision)
+		d.Status.Attempted.Revision, d.Status.Applied.Revision, d.Status.Healthy.Revision)
 	for _, c := range d.Status.Conditions {
 		fmt.Fprintf(&text, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
 	}

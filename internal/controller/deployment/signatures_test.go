@@ -69,7 +69,7 @@ func TestT29DeploymentsTakeOnlyWhatIsSigned(t *testing.T) {
 
 			other := r.deploy(t, namespace, "other", quick)
 			refused := r.unready(t, other, v1alpha1.ReasonSignatureRequired)
-			if message := conditions.GetMessage(refused, meta.ReadyCondition); refused.Status.LastAppliedRevision != "" || !strings.Contains(message, "the configMap of bundlesource "+namespace+"/other") {
+			if message := conditions.GetMessage(refused, meta.ReadyCondition); refused.Status.Applied.Revision != "" || !strings.Contains(message, "the configMap of bundlesource "+namespace+"/other") {
 				t.Errorf("a new deployment: %s", describe(refused))
 			}
 			second := r.publish(t, namespace, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})
@@ -112,8 +112,8 @@ func TestT29SignedSourcesAreTaken(t *testing.T) {
 func signedParts() []v1alpha1.Source {
 	keys := &v1alpha1.LocalReference{Name: "keys"}
 	return []v1alpha1.Source{
-		{Destination: "image", Image: &v1alpha1.ImageSource{Ref: "registry.example.org/app:v1", Verify: &v1alpha1.ImageVerification{Provider: "cosign", SecretRef: keys}}},
-		{Destination: "git", Git: &v1alpha1.GitSource{Repository: "https://git.example.org/app", Verify: &v1alpha1.GitVerification{SecretRef: *keys}}},
+		{Destination: "image", Image: &v1alpha1.ImageSource{Reference: "registry.example.org/app:v1", Verify: &v1alpha1.ImageVerification{Provider: "cosign", SecretRef: keys}}},
+		{Destination: "git", Git: &v1alpha1.GitSource{URL: "https://git.example.org/app", Verify: &v1alpha1.GitVerification{SecretRef: *keys}}},
 		{Destination: "http", HTTP: &v1alpha1.HTTPSource{URL: "https://www.example.org/app.tar", Verify: &v1alpha1.ArchiveVerification{
 			SignatureURL: "https://www.example.org/app.tar.sig", SecretRef: keys,
 		}}},

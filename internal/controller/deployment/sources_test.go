@@ -232,8 +232,8 @@ func TestSameContentUnderAnotherTag(t *testing.T) {
 		t.Fatalf("want another revision of the same content: %v, %v", first, second)
 	}
 	d := r.ready(t, key, second.Revision)
-	if d.Status.LastAppliedRevision != second.Revision || r.must(t, aConfigMap(namespace, "a")).GetResourceVersion() != version {
-		t.Errorf("last applied is %s, and the object must not be written", d.Status.LastAppliedRevision)
+	if d.Status.Applied.Revision != second.Revision || r.must(t, aConfigMap(namespace, "a")).GetResourceVersion() != version {
+		t.Errorf("last applied is %s, and the object must not be written", d.Status.Applied.Revision)
 	}
 }
 

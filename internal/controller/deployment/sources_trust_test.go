@@ -24,7 +24,7 @@ func (r *rig) demandSignature(t *testing.T, namespace, name string, verified met
 		t.Fatal(err)
 	}
 	before := source.DeepCopy()
-	source.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "registry.example.org/a:v1", Verify: &v1alpha1.ImageVerification{
+	source.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "registry.example.org/a:v1", Verify: &v1alpha1.ImageVerification{
 		Provider: "cosign", SecretRef: &v1alpha1.LocalReference{Name: "keys"},
 	}}}}
 	if err := r.admin.Patch(t.Context(), &source, client.MergeFrom(before)); err != nil {
@@ -57,11 +57,11 @@ func TestM34Deployments(t *testing.T) {
 	}
 	other := r.deploy(t, namespace, "new", both(quick, from))
 	refused := r.unready(t, other, v1alpha1.ReasonSourceNotTrusted)
-	if message := conditions.GetMessage(refused, meta.ReadyCondition); refused.Status.LastAppliedRevision != "" || !strings.Contains(message, "so it stands") || !strings.Contains(message, first.Revision) {
+	if message := conditions.GetMessage(refused, meta.ReadyCondition); refused.Status.Applied.Revision != "" || !strings.Contains(message, "so it stands") || !strings.Contains(message, first.Revision) {
 		t.Errorf("a new deployment: %s", describe(refused))
 	}
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.CommonMetadata = &v1alpha1.CommonMetadata{Labels: map[string]string{"edited": "yes"}}
+		d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"edited": "yes"}}
 	})
 	edited := r.unready(t, key, v1alpha1.ReasonSourceNotTrusted)
 	if !strings.Contains(conditions.GetMessage(edited, meta.ReadyCondition), "stays applied") {

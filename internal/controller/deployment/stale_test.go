@@ -73,8 +73,8 @@ func TestF15StaleListOfSources(t *testing.T) {
 			d = d.again(t, nil)
 			d.reconcile(t)
 			after, _ := d.ready(t)
-			if after.Status.LastAppliedRevision != second.Revision {
-				t.Errorf("applied %s, want %s", after.Status.LastAppliedRevision, second.Revision)
+			if after.Status.Applied.Revision != second.Revision {
+				t.Errorf("applied %s, want %s", after.Status.Applied.Revision, second.Revision)
 			}
 			r.holds(t, namespace, "a", "two")
 			r.holds(t, namespace, "b", "two")
@@ -161,7 +161,7 @@ func TestNothingIsPlannedFromACopyOlderThanTheLastWrite(t *testing.T) {
 			cached.Store(nil)
 			r.eventually(t, t.Context(), "the third revision is applied", func(context.Context) (bool, string) {
 				found, _ := d.ready(t)
-				return found.Status.LastAppliedRevision == third.Revision, describe(found)
+				return found.Status.Applied.Revision == third.Revision, describe(found)
 			})
 		})
 	}
@@ -208,7 +208,7 @@ func TestDryRunsAreNotRepeatedAfterARefusedStatus(t *testing.T) {
 				d.now = d.now.Add(time.Minute)
 				d.reconcile(t)
 				found := d.deployment(t)
-				return isReady(found) && found.Status.LastAppliedRevision == second.Revision, describe(found)
+				return isReady(found) && found.Status.Applied.Revision == second.Revision, describe(found)
 			})
 			if refused.Load() != 1 || tried.Load() != tc.want {
 				t.Errorf("%s: %d dry runs, want %d (%d statuses were refused)", tc.reason, tried.Load(), tc.want, refused.Load())
@@ -217,7 +217,7 @@ func TestDryRunsAreNotRepeatedAfterARefusedStatus(t *testing.T) {
 			r.eventually(t, t.Context(), "the third revision is applied", func(context.Context) (bool, string) {
 				d.reconcile(t)
 				found := d.deployment(t)
-				return found.Status.LastAppliedRevision == third.Revision, describe(found)
+				return found.Status.Applied.Revision == third.Revision, describe(found)
 			})
 			if tried.Load() != tc.want+3 {
 				t.Errorf("another revision was tried %d times", tried.Load()-tc.want)

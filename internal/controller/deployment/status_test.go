@@ -74,7 +74,7 @@ func contradictions(d *v1alpha1.BundleDeployment) []string {
 	current := d.Status.ObservedGeneration == d.Generation
 	check(conditions.IsTrue(d, meta.ReconcilingCondition) && conditions.IsTrue(d, meta.StalledCondition), "Reconciling and Stalled")
 	check(d.Status.ObservedGeneration > d.Generation, "observedGeneration from the future")
-	check(ready && current && d.Status.LastAppliedRevision == "", "Ready without a revision")
+	check(ready && current && d.Status.Applied.Revision == "", "Ready without a revision")
 	check(ready && conditions.IsTrue(d, meta.StalledCondition), "Ready and Stalled")
 	for _, c := range d.Status.Conditions {
 		check(c.ObservedGeneration > d.Generation, c.Type+" from the future")
@@ -117,7 +117,7 @@ func TestConditionsFollowKstatusAtEveryStep(t *testing.T) {
 			t.Errorf("%s is not True:\n%s", kind, describe(d))
 		}
 	}
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Timeout = v1alpha1.Duration{Duration: time.Minute} })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Health.Timeout = v1alpha1.Duration{Duration: time.Minute} })
 	r.ready(t, key, third.Revision)
 	r.remove(t, key)
 	versions := seen()

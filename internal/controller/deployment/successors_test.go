@@ -48,7 +48,7 @@ func quota(limits corev1.ResourceList) func(*testing.T, *rig, string, string) {
 
 func beforeApply(d *v1alpha1.BundleDeployment) {
 	quick(d)
-	d.Spec.Timeout = v1alpha1.Duration{Duration: 20 * time.Second}
+	d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 20 * time.Second}
 	d.Spec.Prune = v1alpha1.PruneOptions{Timing: v1alpha1.PruneBeforeApply}
 }
 
@@ -176,7 +176,7 @@ func TestF57DeletionIsWaitedFor(t *testing.T) {
 				finalized(ctx)
 				var d v1alpha1.BundleDeployment
 				err := r.admin.Get(ctx, key, &d)
-				return err == nil && d.Status.LastHealthyRevision == second.Revision, describe(&d)
+				return err == nil && d.Status.Healthy.Revision == second.Revision, describe(&d)
 			})
 		})
 	}
@@ -252,7 +252,7 @@ func killedWhileItMakesRoom(t *testing.T, refused bool, kills int) (dead bool) {
 		d.reconcile(t)
 		found := d.deployment(t)
 		if !refused {
-			return isReady(found) && found.Status.LastAppliedRevision == second.Revision, describe(found)
+			return isReady(found) && found.Status.Applied.Revision == second.Revision, describe(found)
 		}
 		still := conditions.GetReason(found, "Ready") == v1alpha1.ReasonStillRefused
 		return still && r.get(t, object("v1", "Service", namespace, "old")) && r.value(t, ctx, namespace, "kept") == "one", describe(found)

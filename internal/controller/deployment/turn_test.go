@@ -291,8 +291,8 @@ func TestT21bThreeIdleTurnsAreAFailure(t *testing.T) {
 	if record := found.Status.History[0]; record.Attempts != 1 {
 		t.Errorf("want one failed attempt of v2: %+v", record)
 	}
-	if found.Status.LastAppliedRevision != first.Revision {
-		t.Errorf("the applied revision is %s", found.Status.LastAppliedRevision)
+	if found.Status.Applied.Revision != first.Revision {
+		t.Errorf("the applied revision is %s", found.Status.Applied.Revision)
 	}
 	d.reconcile(t) // one more idle turn changes nothing of what is told
 	if now := d.deployment(t); describe(now) != describe(found) {

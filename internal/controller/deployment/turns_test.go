@@ -21,7 +21,7 @@ func TestS7RemoteDeploymentsHavePlacesOfTheirOwn(t *testing.T) {
 		d.Namespace = namespace
 		d.Name = name
 		if elsewhere {
-			d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{}
+			d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{}
 		}
 		_, ok := r.turn(d)
 		return ok

@@ -79,7 +79,7 @@ func TestF40DeadWebhookInAnUpgrade(t *testing.T) {
 		if err := r.admin.Get(ctx, key, &d); err != nil {
 			return false, err.Error()
 		}
-		if d.Status.LastHealthyRevision == second.Revision {
+		if d.Status.Healthy.Revision == second.Revision {
 			return true, ""
 		}
 		_ = r.admin.Delete(ctx, webhook) // again, where drift was corrected in between

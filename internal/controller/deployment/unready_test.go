@@ -38,7 +38,7 @@ func TestF44DeploymentBeforeWhatItNeeds(t *testing.T) {
 		},
 		"namespace": {
 			v1alpha1.ReasonSourceNotFound,
-			func(d *v1alpha1.BundleDeployment) { d.Spec.InstallNamespace = d.Namespace + "-later" },
+			func(d *v1alpha1.BundleDeployment) { d.Spec.Target.Namespace = d.Namespace + "-later" },
 			func(t *testing.T, namespace string) {
 				t.Helper()
 				r.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-later"}})

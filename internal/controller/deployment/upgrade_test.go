@@ -60,11 +60,11 @@ func TestUpgradeSafety(t *testing.T) {
 			if said := describe(d); !strings.Contains(said, "spec.width") || !strings.Contains(said, "boxes."+group) {
 				t.Errorf("the refusal does not name the CRD and the field:\n%s", said)
 			}
-			if d.Status.LastAppliedRevision != first.Revision {
-				t.Errorf("last applied is %s, want the first revision", d.Status.LastAppliedRevision)
+			if d.Status.Applied.Revision != first.Revision {
+				t.Errorf("last applied is %s, want the first revision", d.Status.Applied.Revision)
 			}
 			seen := r.record(t, key)
-			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.CRDs = tc.crds })
+			r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Apply.CRDs = tc.crds })
 			r.ready(t, key, second.Revision)
 			r.handled(t, key)
 			if r.checkWarned(t, key, tc.crds.UpgradeSafety == v1alpha1.Warn, seen()); t.Failed() {
@@ -87,7 +87,7 @@ func TestPlanWarningIsToldOnce(t *testing.T) {
 	})
 	first := r.publish(t, namespace, "app", "v1", fstest.MapFS{"a.yaml": sized(group, "height: {type: integer}, width: {type: integer}")})
 	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.Warn}
+		d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.Warn}
 	}))
 	r.ready(t, key, first.Revision)
 	lost := sized(group, "height: {type: integer}")

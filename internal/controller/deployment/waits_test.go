@@ -200,7 +200,7 @@ func TestF58WaitsBesideTheAppliedRevision(t *testing.T) {
 					state.before(d)
 				}
 				d.Spec.Interval = v1alpha1.Duration{Duration: time.Hour}
-				d.Spec.Timeout = v1alpha1.Duration{Duration: 10 * time.Minute}
+				d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 10 * time.Minute}
 			})
 			if state.before != nil {
 				_, digest := r.awaits(t, key, first.Revision, v1alpha1.ReasonApprovalRequired)
@@ -251,7 +251,7 @@ func (s waitingState) waits(t *testing.T, r *rig, namespace string, key client.O
 		if s.step == "approve" {
 			return conditions.GetReason(d, v1alpha1.ApprovalPendingCondition) == v1alpha1.ReasonApprovalRequired
 		}
-		return !conditions.IsTrue(d, "Ready") && d.Status.LastAppliedRevision == applied && says(s.says)(d)
+		return !conditions.IsTrue(d, "Ready") && d.Status.Applied.Revision == applied && says(s.says)(d)
 	}
 	r.until(t, key, "it waits", waiting)
 	for _, name := range []string{"kept", "changing"} {

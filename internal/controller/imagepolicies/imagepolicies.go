@@ -76,7 +76,7 @@ func concern(policies []client.Object, sources []v1alpha1.Source) bool {
 		if source.Image == nil {
 			return false
 		}
-		name, err := image.FullName(source.Image.Ref, source.Image.Insecure)
+		name, err := image.FullName(source.Image.Reference, source.Image.Insecure)
 		return err == nil && slices.ContainsFunc(policies, func(o client.Object) bool {
 			policy, ok := o.(*v1alpha1.BundleImagePolicy)
 			return ok && imagepolicy.Concerns(policy, name)

@@ -59,7 +59,7 @@ func TestCloudEvents(t *testing.T) {
 	r.instance = "pod-1"
 	go func() { _ = r.Start(t.Context()) }()
 	deployment := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "2"}}
-	deployment.Status.LastAttemptedRevision = "main@sha256:b"
+	deployment.Status.Attempted.Revision = "main@sha256:b"
 	deployment.Status.History = []v1alpha1.RevisionRecord{{Revision: "main@sha256:b", OriginRevision: "main@sha1:2"}}
 	published := source()
 	published.Status.ExternalArtifact = "app" // which is a matter of Flux only
@@ -158,7 +158,7 @@ func TestPageHasTheEvent(t *testing.T) {
 		t.Fatalf("the page has no event: %v", err)
 	}
 	deployment := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "till", UID: "0a0c9b3e-7c1f-4d0c-8f5e-2f0b6a3d9d10"}}
-	deployment.Status.LastAttemptedRevision = "main@sha256:4f2c…"
+	deployment.Status.Attempted.Revision = "main@sha256:4f2c…"
 	deployment.Status.History = []v1alpha1.RevisionRecord{{Revision: "main@sha256:4f2c…", OriginRevision: "main@sha1:5e6f7a8b…"}}
 	r, _ := newRecorderOf(t, Options{Address: "http://127.0.0.1:1/", Format: CloudEvents})
 	r.options.Controller, r.instance = "bundle-deployment-controller", "bundle-deployment-controller-7d9c8b7f6-x2x9p"

@@ -57,12 +57,12 @@ func revisionsOf(object runtime.Object) (revision, origin string) {
 			return o.Status.Artifact.Revision, o.Status.OriginRevision
 		}
 	case *v1alpha1.BundleDeployment:
-		revision = o.Status.LastAttemptedRevision
+		revision = o.Status.Attempted.Revision
 		if len(o.Status.History) > 0 && o.Status.History[0].Revision == revision {
 			origin = o.Status.History[0].OriginRevision
 		}
-		if o.Status.LastAppliedRevision == revision && o.Status.LastAppliedOriginRevision != "" {
-			origin = o.Status.LastAppliedOriginRevision
+		if o.Status.Applied.Revision == revision && o.Status.Applied.OriginRevision != "" {
+			origin = o.Status.Applied.OriginRevision
 		}
 	}
 	return revision, origin

@@ -172,7 +172,7 @@ func TestAddress(t *testing.T) {
 func TestOriginRevision(t *testing.T) {
 	deployment := func(applied, origin string) *v1alpha1.BundleDeployment {
 		var d v1alpha1.BundleDeployment
-		d.Status.LastAttemptedRevision, d.Status.LastAppliedRevision, d.Status.LastAppliedOriginRevision = "main@sha256:b", applied, origin
+		d.Status.Attempted.Revision, d.Status.Applied.Revision, d.Status.Applied.OriginRevision = "main@sha256:b", applied, origin
 		d.Status.History = []v1alpha1.RevisionRecord{{Revision: "main@sha256:b", OriginRevision: "main@sha1:2"}}
 		return &d
 	}

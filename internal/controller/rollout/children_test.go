@@ -39,12 +39,12 @@ func TestHeal(t *testing.T) {
 	r.publish("v1")
 	r.create()
 	r.until("v1 complete", complete("v1"))
-	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Paused = true })
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
 	r.publish("v2")
 	r.until("paused", because(v1alpha1.ReasonPaused))
 	before := r.children()["c5"]
 	r.change("c5", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.InstallNamespace, d.Spec.SourceRef.Name, d.Spec.Suspend = "on-c5", "bundle", true
+		d.Spec.Target.Namespace, d.Spec.SourceRef.Name, d.Spec.Suspend = "on-c5", "bundle", true
 	})
 	r.steps(1)
 	after := r.children()["c5"]
@@ -111,7 +111,7 @@ func TestCollisionAtTheLastMoment(t *testing.T) {
 	r.publish("v1")
 	taken := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "app-c1"}}
 	taken.Spec.ServiceAccountName = "deployer"
-	taken.Spec.InstallNamespace = "on-c1"
+	taken.Spec.Target.Namespace = "on-c1"
 	taken.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "mine"}
 	r.client = &racing{Client: r.client, before: func() {
 		if err := shared.admin.Create(t.Context(), taken); err != nil {
@@ -132,7 +132,7 @@ func TestRefusedChild(t *testing.T) {
 	r := newRig(t)
 	r.publish("v1")
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
-		spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","installNamespace":"NOT A NAME"}`)}
+		spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","target":{"namespace":"NOT A NAME"}}`)}
 	})
 	object := r.until("refused", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidChild" })
 	if len(object.Status.Starting) > 0 || len(r.children()) > 0 {
@@ -218,7 +218,7 @@ func TestSecrets(t *testing.T) {
 	}
 	r.until("v1 complete", complete("v1"))
 	children := r.children()
-	if ref := children["c2"].Spec.KubeConfig; ref == nil || ref.SecretRef.Name != "c2" || ref.SecretRef.Key != "config" {
+	if ref := children["c2"].Spec.Target.ClusterReference; ref == nil || ref.KubeConfig.SecretRef.Name != "c2" || ref.KubeConfig.SecretRef.Key != "config" {
 		t.Errorf("kubeConfig of c2: %v", ref)
 	}
 }

@@ -113,7 +113,7 @@ func TestR21InClusters(t *testing.T) {
 	i := install(t)
 	i.next("v1")
 	i.create(func(spec *v1alpha1.BundleRolloutSpec) {
-		spec.Template.Spec.Raw = []byte(fmt.Sprintf(`{"serviceAccountName":"deployer","installNamespace":"%s-$(cluster)","createNamespace":true}`, i.namespace))
+		spec.Template.Spec.Raw = []byte(fmt.Sprintf(`{"serviceAccountName":"deployer","target":{"namespace":"%s-$(cluster)","createNamespace":true}}`, i.namespace))
 		spec.Strategy.Waves[0].Soak = v1alpha1.Duration{Duration: time.Second}
 	})
 	i.wait("v1 complete", func(context.Context) bool { return why(i.get()) == v1alpha1.ReasonComplete })

@@ -19,7 +19,7 @@ import (
 // TestM38InvalidSpec: variables that multiply are refused with a reason, and no BundleDeployment is created.
 func TestM38InvalidSpec(t *testing.T) {
 	references := func(n int) []byte {
-		return fmt.Appendf(nil, `{"serviceAccountName":"deployer","postBuild":{"substitute":{"b":"%s"}}}`, strings.Repeat("$(a)", n))
+		return fmt.Appendf(nil, `{"serviceAccountName":"deployer","processors":[{"variables":{"values":{"b":"%s"}}}]}`, strings.Repeat("$(a)", n))
 	}
 	kilo := strings.Repeat("y", 1024)
 	for name, change := range map[string]func(*v1alpha1.BundleRolloutSpec){

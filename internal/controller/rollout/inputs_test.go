@@ -65,8 +65,8 @@ func TestR37SharedInputs(t *testing.T) {
 	r := newRig(t)
 	r.publish("v1")
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
-		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","installNamespace":"on-$(cluster)",
-			"postBuild":{"substituteFrom":[{"kind":"ConfigMap","name":"common"},{"kind":"Secret","name":"passwords"},{"kind":"ConfigMap","name":"absent","optional":true}]}}`)
+		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","target":{"namespace":"on-$(cluster)"},
+			"processors":[{"variables":{"valuesFrom":[{"kind":"ConfigMap","name":"common"},{"kind":"Secret","name":"passwords"},{"kind":"ConfigMap","name":"absent","optional":true}]}}]}`)
 		spec.HistoryLimit = new(int32(1))
 		spec.Strategy.Waves[0].Soak = v1alpha1.Duration{Duration: 10_000_000_000}
 	})
@@ -134,8 +134,8 @@ func TestR37OwnInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
-		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","installNamespace":"on-$(cluster)","postBuild":{"substituteFrom":[
-			{"kind":"ConfigMap","name":"values-$(cluster)"},{"kind":"Secret","name":"password-$(cluster)"},{"kind":"ConfigMap","name":"extra-$(cluster)","optional":true}]}}`)
+		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","target":{"namespace":"on-$(cluster)"},"processors":[{"variables":{"valuesFrom":[
+			{"kind":"ConfigMap","name":"values-$(cluster)"},{"kind":"Secret","name":"password-$(cluster)"},{"kind":"ConfigMap","name":"extra-$(cluster)","optional":true}]}}]}`)
 		spec.HistoryLimit = new(int32(1))
 	})
 	object := r.until("the Secret of c2 is missing", func(o *v1alpha1.BundleRollout) bool { return condition(o, "Stalled") == "True InvalidChild" })
@@ -204,7 +204,7 @@ func TestR37Returns(t *testing.T) {
 		r.put(ownValues(on, "small"))
 	}
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
-		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","installNamespace":"on-$(cluster)","postBuild":{"substituteFrom":[{"kind":"ConfigMap","name":"values-$(cluster)"}]}}`)
+		spec.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","target":{"namespace":"on-$(cluster)"},"processors":[{"variables":{"valuesFrom":[{"kind":"ConfigMap","name":"values-$(cluster)"}]}}]}`)
 	})
 	r.until("v1 complete", complete("v1"))
 	r.edit(func(o *v1alpha1.BundleRollout) {
@@ -256,8 +256,8 @@ func TestR38AnotherForm(t *testing.T) {
 	}
 	r.change("c6", func(d *v1alpha1.BundleDeployment) {
 		d.Annotations[v1alpha1.RolloutSpecAnnotation] = "v0:c6"
-		d.Spec.InstallNamespace = "on-c6"
-		d.Spec.Timeout = v1alpha1.Duration{Duration: 90_000_000_000}
+		d.Spec.Target.Namespace = "on-c6"
+		d.Spec.Health.Timeout = v1alpha1.Duration{Duration: 90_000_000_000}
 	})
 	r.steps(2)
 	if object := r.get(); object.Status.Starts != starts {
@@ -272,7 +272,7 @@ func TestDuplicateCluster(t *testing.T) {
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
 		for i := range spec.Clusters {
 			one := spec.Clusters[i].Cluster
-			one.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: one.Name}}
+			one.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: one.Name}}}
 		}
 	})
 	r.until("v1 complete", complete("v1"))

@@ -42,11 +42,11 @@ func TestR32Kstatus(t *testing.T) {
 	judge("updating", status.InProgressStatus)
 	r.until("the first approval", because(v1alpha1.ReasonApprovalPending))
 	judge("waiting for an approval, first", status.InProgressStatus)
-	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Paused = true })
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
 	r.until("paused", because(v1alpha1.ReasonPaused))
 	judge("paused, first", status.InProgressStatus)
 	r.edit(func(o *v1alpha1.BundleRollout) {
-		o.Spec.Paused = false
+		o.Spec.Suspend = false
 		o.Spec.Strategy.Waves[0].Approval = v1alpha1.WaveApprovalNone
 	})
 	r.until("v1 complete", complete("v1"))
@@ -57,11 +57,11 @@ func TestR32Kstatus(t *testing.T) {
 	r.publish("v2")
 	r.until("outside of the window", because(v1alpha1.ReasonOutsideWindow))
 	judge("outside of the window", status.CurrentStatus)
-	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Paused = true })
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
 	r.until("paused again", because(v1alpha1.ReasonPaused))
 	judge("paused", status.CurrentStatus)
 	r.edit(func(o *v1alpha1.BundleRollout) {
-		o.Spec.Paused = false
+		o.Spec.Suspend = false
 		o.Spec.Strategy.Windows = nil
 		o.Spec.Strategy.Waves[0].Soak = v1alpha1.Duration{Duration: 10 * time.Second}
 	})

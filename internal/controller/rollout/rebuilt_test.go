@@ -85,14 +85,14 @@ func TestR31ClusterReplaced(t *testing.T) {
 	}
 
 	r.edit(func(o *v1alpha1.BundleRollout) {
-		o.Spec.Paused = true
+		o.Spec.Suspend = true
 		o.Spec.Removal.WhenClusterGone = v1alpha1.GoneClusterAbandon
 	})
 	r.steps(3)
 	if !r.children()["c3"].DeletionTimestamp.IsZero() {
 		t.Error("a paused rollout replaced a cluster")
 	}
-	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Paused = false })
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = false })
 	r.steps(3)
 	left := r.children()
 	gone := left["c3"]
@@ -129,7 +129,7 @@ func TestR31KubeConfigCorrected(t *testing.T) {
 	r.publish("v1")
 	entry := func(secret string) v1alpha1.RolloutClusters {
 		one := cluster("c2", "two")
-		one.Cluster.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: secret}}
+		one.Cluster.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: secret}}}
 		return one
 	}
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
@@ -138,7 +138,7 @@ func TestR31KubeConfigCorrected(t *testing.T) {
 	r.until("v1 complete", complete("v1"))
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters[1] = entry("wrong") })
 	r.until("the wrong kubeconfig is used", func(*v1alpha1.BundleRollout) bool {
-		return r.children()["c2"].Spec.KubeConfig.SecretRef.Name == "wrong"
+		return r.children()["c2"].Spec.Target.ClusterReference.KubeConfig.SecretRef.Name == "wrong"
 	})
 	r.frozen["c2"] = true
 	held := r.reachAnother("c2")
@@ -150,7 +150,7 @@ func TestR31KubeConfigCorrected(t *testing.T) {
 	}
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Clusters[1] = entry("right") })
 	r.until("the kubeconfig is corrected", func(*v1alpha1.BundleRollout) bool {
-		return r.children()["c2"].Spec.KubeConfig.SecretRef.Name == "right"
+		return r.children()["c2"].Spec.Target.ClusterReference.KubeConfig.SecretRef.Name == "right"
 	})
 	object := r.until("it is tried", func(o *v1alpha1.BundleRollout) bool { return o.Status.Clusters.Updating == 1 })
 	if object.Status.Clusters.Held != 0 || why(object) != v1alpha1.ReasonUpdating {

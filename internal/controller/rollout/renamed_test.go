@@ -18,12 +18,12 @@ import (
 // TestR41Redirected gives both clusters of a rollout another name: neither BundleDeployment is deleted before that of the other name has a plan; then
 // it reaches the cluster as the other one does, whatever the limit, and is not abandoned.
 func TestR41Redirected(t *testing.T) {
-	secret := func(name string) *v1alpha1.KubeConfigReference {
-		return &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}
+	secret := func(name string) *v1alpha1.ClusterReference {
+		return &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
 	}
-	profile := &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "a"}}
+	profile := &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "a"}}
 	for name, tc := range map[string]struct {
-		from, to *v1alpha1.KubeConfigReference
+		from, to *v1alpha1.ClusterReference
 		removal  v1alpha1.RolloutRemoval
 	}{
 		"another Secret":                  {secret("a"), secret("b"), v1alpha1.RolloutRemoval{}},
@@ -35,10 +35,10 @@ func TestR41Redirected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.publish("v1")
-			entry := func(name, ring string, kubeConfig *v1alpha1.KubeConfigReference) v1alpha1.RolloutClusters {
+			entry := func(name, ring string, kubeConfig *v1alpha1.ClusterReference) v1alpha1.RolloutClusters {
 				one := cluster(name, ring)
-				one.Cluster.KubeConfig = kubeConfig
-				one.Cluster.RemoteServiceAccountName = "by-" + name
+				one.Cluster.ClusterReference = kubeConfig
+				one.Cluster.ServiceAccountName = "by-" + name
 				return one
 			}
 			r.create(func(spec *v1alpha1.BundleRolloutSpec) {
@@ -79,8 +79,8 @@ func TestR41Redirected(t *testing.T) {
 					t.Errorf("removal %s, clusters %+v", condition(object, v1alpha1.RemovalHeldCondition), object.Status.Clusters)
 				}
 				child := r.children()[from]
-				if !equalReference(child.Spec.KubeConfig, tc.to) || child.Spec.RemoteServiceAccountName != "by-"+to || child.Annotations[v1alpha1.AbandonAnnotation] != "" {
-					t.Errorf("%s: %+v %s %v", from, child.Spec.KubeConfig, child.Spec.RemoteServiceAccountName, child.Annotations)
+				if !equalReference(child.Spec.Target.ClusterReference, tc.to) || child.Spec.Target.ServiceAccountName != "by-"+to || child.Annotations[v1alpha1.AbandonAnnotation] != "" {
+					t.Errorf("%s: %+v %s %v", from, child.Spec.Target.ClusterReference, child.Spec.Target.ServiceAccountName, child.Annotations)
 				}
 				r.release(child)
 				delete(r.frozen, to)
@@ -100,7 +100,7 @@ func TestR41LimitHolds(t *testing.T) {
 	limit := intstr.FromInt32(1)
 	remote := func(name string) v1alpha1.RolloutClusters {
 		one := cluster(name, "one")
-		one.Cluster.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}
+		one.Cluster.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
 		return one
 	}
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
@@ -124,11 +124,11 @@ func TestR41LimitHolds(t *testing.T) {
 	}
 }
 
-func equalReference(a, b *v1alpha1.KubeConfigReference) bool {
+func equalReference(a, b *v1alpha1.ClusterReference) bool {
 	if (a.ClusterProfileRef == nil) != (b.ClusterProfileRef == nil) {
 		return false
 	}
-	return a.SecretRef == b.SecretRef
+	return a.KubeConfig.SecretRef == b.KubeConfig.SecretRef
 }
 
 // reached reports which cluster a BundleDeployment reached, and why it is not ready; "" if it is.

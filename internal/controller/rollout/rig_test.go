@@ -171,7 +171,7 @@ func digestOf(version string) string {
 func (r *rig) publish(version string) {
 	r.t.Helper()
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "bundle"}}
-	source.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "registry.example.org/app:stable"}}}
+	source.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "registry.example.org/app:stable"}}}
 	if err := shared.admin.Create(r.t.Context(), source); apierrors.IsAlreadyExists(err) {
 		err = shared.admin.Get(r.t.Context(), r.key("bundle"), source)
 		if err != nil {
@@ -222,7 +222,7 @@ func (r *rig) create(change ...func(*v1alpha1.BundleRolloutSpec)) {
 		Clusters: []v1alpha1.RolloutClusters{
 			cluster("c1", "one"), cluster("c2", "two"), cluster("c3", "two"), cluster("c4", "three"), cluster("c5", "three"), cluster("c6", "three"),
 		},
-		Template: v1alpha1.RolloutTemplate{Spec: apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","installNamespace":"on-$(cluster)"}`)}},
+		Template: v1alpha1.RolloutTemplate{Spec: apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","target":{"namespace":"on-$(cluster)"}}`)}},
 		Strategy: v1alpha1.RolloutStrategy{
 			Waves: []v1alpha1.RolloutWave{wave("one"), wave("two"), wave("three")}, MinReady: v1alpha1.Duration{Duration: time.Second},
 		},
@@ -282,7 +282,7 @@ func (r *rig) fake() map[string]*v1alpha1.BundleDeployment {
 		if source.Name == "bundle" {
 			continue
 		}
-		_, digest, _ := strings.Cut(source.Spec.Sources[0].Image.Ref, "@")
+		_, digest, _ := strings.Cut(source.Spec.Sources[0].Image.Reference, "@")
 		if content[source.Name] = digest; source.Status.Artifact == nil {
 			r.publishAs(source, digest, "stable")
 		}
@@ -312,7 +312,7 @@ func (r *rig) settle(child *v1alpha1.BundleDeployment, on, content string) {
 		ready, stalled, outcome = metav1.ConditionFalse, metav1.ConditionTrue, v1alpha1.OutcomeFailed
 	}
 	child.Status.ObservedGeneration, child.Status.LastHandledReconcileAt = child.Generation, requested
-	child.Status.History = []v1alpha1.RevisionRecord{{Revision: "stable@" + content, Generation: child.Generation, Outcome: outcome, StartedTime: at, FinishedTime: &at}}
+	child.Status.History = []v1alpha1.RevisionRecord{{Revision: "stable@" + content, Generation: child.Generation, Outcome: outcome, StartTime: at, CompletionTime: &at}}
 	for kind, status := range map[string]metav1.ConditionStatus{"Ready": ready, "Stalled": stalled} {
 		apimeta.SetStatusCondition(&child.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: "Faked", LastTransitionTime: at})
 	}
@@ -384,7 +384,7 @@ func (r *rig) versions(all ...string) map[string]string {
 			r.t.Fatal(err)
 		}
 		for _, version := range all {
-			if strings.HasSuffix(source.Spec.Sources[0].Image.Ref, digestOf(version)) {
+			if strings.HasSuffix(source.Spec.Sources[0].Image.Reference, digestOf(version)) {
 				found[on] = version
 			}
 		}

@@ -30,7 +30,7 @@ const atOnce = 16
 
 // finishStarts carries out starts that this process, or one before it, has recorded and that are not seen yet.
 func (r *Reconciler) finishStarts(ctx context.Context, s *state) (pipeline.Outcome, error) {
-	if s.object.Spec.Paused {
+	if s.object.Spec.Suspend {
 		return pipeline.Continue, nil
 	}
 	return pipeline.Continue, r.carryOut(ctx, s, s.approvals.WithoutWithdrawn(s.object.Status.Starting, &s.object.Status, s.strategy, s.clusters))

@@ -29,11 +29,11 @@ func (r *rig) editor() client.Client {
 // TestR40Guarded: an editor cannot move a cluster to another wave by any field of a rollout that needs approvals.
 func TestR40Guarded(t *testing.T) {
 	r := newRig(t)
-	secret := func(name string) *v1alpha1.KubeConfigReference {
-		return &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}
+	secret := func(name string) *v1alpha1.ClusterReference {
+		return &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
 	}
 	r.create(guarded(v1alpha1.WaveApprovalBefore), func(s *v1alpha1.BundleRolloutSpec) {
-		s.Clusters[1].Cluster.KubeConfig, s.Clusters[1].Cluster.RemoteServiceAccountName = secret("c2"), "installer"
+		s.Clusters[1].Cluster.ClusterReference, s.Clusters[1].Cluster.ServiceAccountName = secret("c2"), "installer"
 		s.Clusters = append(s.Clusters, v1alpha1.RolloutClusters{KubeConfigSecrets: &v1alpha1.KubeConfigSecretClusters{
 			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "edge"}}}})
 	})
@@ -50,11 +50,11 @@ func TestR40Guarded(t *testing.T) {
 		"another label":           func(s *v1alpha1.BundleRolloutSpec) { second(s).Labels["more"] = "one" },
 		"no labels":               func(s *v1alpha1.BundleRolloutSpec) { second(s).Labels = nil },
 		"rename":                  func(s *v1alpha1.BundleRolloutSpec) { second(s).Name = "renamed" },
-		"kubeConfig":              func(s *v1alpha1.BundleRolloutSpec) { second(s).KubeConfig = secret("other") },
-		"key of the kubeConfig":   func(s *v1alpha1.BundleRolloutSpec) { second(s).KubeConfig.SecretRef.Key = "other" },
-		"kubeConfig of the first": func(s *v1alpha1.BundleRolloutSpec) { s.Clusters[0].Cluster.KubeConfig = secret("c2") },
-		"remote account":          func(s *v1alpha1.BundleRolloutSpec) { second(s).RemoteServiceAccountName = "admin" },
-		"no remote account":       func(s *v1alpha1.BundleRolloutSpec) { second(s).RemoteServiceAccountName = "" },
+		"kubeConfig":              func(s *v1alpha1.BundleRolloutSpec) { second(s).ClusterReference = secret("other") },
+		"key of the kubeConfig":   func(s *v1alpha1.BundleRolloutSpec) { second(s).ClusterReference.KubeConfig.SecretRef.Key = "other" },
+		"kubeConfig of the first": func(s *v1alpha1.BundleRolloutSpec) { s.Clusters[0].Cluster.ClusterReference = secret("c2") },
+		"remote account":          func(s *v1alpha1.BundleRolloutSpec) { second(s).ServiceAccountName = "admin" },
+		"no remote account":       func(s *v1alpha1.BundleRolloutSpec) { second(s).ServiceAccountName = "" },
 		"removed":                 func(s *v1alpha1.BundleRolloutSpec) { s.Clusters = append(s.Clusters[:1:1], s.Clusters[2:]...) },
 		"order":                   func(s *v1alpha1.BundleRolloutSpec) { s.Clusters[0], s.Clusters[6] = s.Clusters[6], s.Clusters[0] },
 		"first entry": func(s *v1alpha1.BundleRolloutSpec) {
@@ -81,7 +81,7 @@ func TestR40Guarded(t *testing.T) {
 		"template": func(s *v1alpha1.BundleRolloutSpec) {
 			s.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","path":"b"}`)
 		},
-		"pause": func(s *v1alpha1.BundleRolloutSpec) { s.Paused = true },
+		"pause": func(s *v1alpha1.BundleRolloutSpec) { s.Suspend = true },
 	} {
 		if err := edit(editor, change); err != nil {
 			t.Errorf("%s, by an editor: %v", what, err)

@@ -208,7 +208,7 @@ func TestPaused(t *testing.T) {
 	r.publish("v1")
 	r.create()
 	r.until("v1 complete", complete("v1"))
-	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Paused = true })
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
 	r.publish("v2")
 	object := r.until("paused", because(v1alpha1.ReasonPaused))
 	r.steps(3)
@@ -218,6 +218,6 @@ func TestPaused(t *testing.T) {
 	if condition(object, "Ready") != "True Paused" {
 		t.Errorf("Ready is %s: what runs is ready", condition(object, "Ready"))
 	}
-	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Paused = false })
+	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = false })
 	r.until("v2 complete", complete("v2"))
 }

@@ -78,13 +78,13 @@ func (r *rig) pushCatalog(t *testing.T, repository string, layers ...fstest.MapF
 }
 
 func (r *rig) catalogImage(repository string) v1alpha1.Source {
-	return v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: r.registry.Host() + "/" + repository, Insecure: true}}
+	return v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: r.registry.Host() + "/" + repository, Insecure: true}}
 }
 
 func (r *rig) createCatalog(t *testing.T, namespace, name string, source v1alpha1.Source, change func(*v1alpha1.BundleCatalog)) client.ObjectKey {
 	t.Helper()
 	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	object.Spec.Sources = []v1alpha1.Source{source}
+	object.Spec.Source = v1alpha1.CatalogSource{Image: source.Image, Git: source.Git, HTTP: source.HTTP, ConfigMap: source.ConfigMap}
 	object.Spec.Interval.Duration = time.Hour
 	if change != nil {
 		change(object)
@@ -251,7 +251,7 @@ func TestC27UnchangedCatalog(t *testing.T) {
 		r.registry.ServeHTTP(w, request)
 	}))
 	t.Cleanup(proxy.Close)
-	source := v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: strings.TrimPrefix(proxy.URL, "http://") + "/c27/app:latest", Insecure: true}}
+	source := v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: strings.TrimPrefix(proxy.URL, "http://") + "/c27/app:latest", Insecure: true}}
 	key := r.createCatalog(t, namespace, "app", source, func(c *v1alpha1.BundleCatalog) { c.Spec.Interval.Duration = time.Second })
 	before := r.readyCatalog(t, key)
 	polled, downloads := heads.Load(), gets.Load()
@@ -342,7 +342,7 @@ func TestC29CatalogsOfTenants(t *testing.T) {
 	}
 	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(closed.Close)
-	source := v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: strings.TrimPrefix(closed.URL, "http://") + "/c29/app@" + one.Status.Resolved[0].Digest, Insecure: true}}
+	source := v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: strings.TrimPrefix(closed.URL, "http://") + "/c29/app@" + one.Status.Resolved[0].Digest, Insecure: true}}
 	without := r.createCatalog(t, b, "without", source, nil)
 	if refused := r.unreadyCatalog(t, without, v1alpha1.ReasonUnauthorized); refused.Status.Content != nil {
 		t.Errorf("a namespace without a login has the content: %+v", refused.Status)

@@ -57,10 +57,10 @@ func TestBadSourcesAreRefusedByName(t *testing.T) {
 		"itself":      {"nor is the artifact server (T14)", archive("http://" + r.address + "/b.tar"), v1alpha1.ReasonRefused, true, "Satchel's artifact server"},
 		"api":         {"nor is the API server (T14)", archive(r.cp.RESTConfig().Host + "/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
 		"api-name":    {"by no name (T14)", archive("https://kubernetes.default.svc/b.tar"), v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
-		"api-image":   {"by no kind of source (T14)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "kubernetes.default/a:v1"}}}, v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
+		"api-image":   {"by no kind of source (T14)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "kubernetes.default/a:v1"}}}, v1alpha1.ReasonRefused, true, "the Kubernetes API server"},
 		"plain":       {"plain HTTP needs the administrator's leave (T15)", archive("http://example.org/b.tar"), v1alpha1.ReasonRefused, true, "--insecure-hosts"},
-		"plain-image": {"whatever the source says (T15)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/a:v1", Insecure: true}}}, v1alpha1.ReasonRefused, true, "--insecure-hosts"},
-		"plain-git":   {"for no kind of source (T15)", []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: "http://example.org/r.git"}}}, v1alpha1.ReasonRefused, true, "--insecure-hosts"},
+		"plain-image": {"whatever the source says (T15)", []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "example.org/a:v1", Insecure: true}}}, v1alpha1.ReasonRefused, true, "--insecure-hosts"},
+		"plain-git":   {"for no kind of source (T15)", []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: "http://example.org/r.git"}}}, v1alpha1.ReasonRefused, true, "--insecure-hosts"},
 		"plain-dot":   {"nor for a listed host in another spelling (T15)", archive("http://127.0.0.1./b.tar"), v1alpha1.ReasonRefused, true, "--insecure-hosts"},
 	}
 	for name, tc := range cases {
@@ -206,7 +206,7 @@ func TestCollectionSparesWhatDeploymentsUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := d.DeepCopy()
-	d.Status.LastAppliedRevision = used.Status.Artifact.Revision
+	d.Status.Applied.Revision = used.Status.Artifact.Revision
 	if err := r.admin.Status().Patch(t.Context(), d, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func TestHelmRepository(t *testing.T) {
 	server := newCharts(t)
 	first := server.publish(t, "1.2.0")
 	server.publish(t, "2.0.0")
-	source := &v1alpha1.HelmSource{Repository: server.URL, Chart: "app", Version: "1.x", SecretRef: &v1alpha1.LocalReference{Name: "login"}}
+	source := &v1alpha1.HelmSource{URL: server.URL, Chart: "app", Version: "1.x", SecretRef: &v1alpha1.LocalReference{Name: "login"}}
 	key := r.create(t, namespace, "chart", []v1alpha1.Source{{Helm: source}}, nil)
 	missing := r.unready(t, key, v1alpha1.ReasonNotFound)
 	if text := describe(missing); !strings.Contains(text, "secret "+namespace+"/login does not exist") {
@@ -149,7 +149,7 @@ func TestHelmArchiveIsReplaced(t *testing.T) {
 	server := newCharts(t)
 	server.publish(t, "1.0.0")
 	r.secret(t, namespace, "login", map[string]string{"username": "jane", "password": "CANARY-charts"})
-	source := &v1alpha1.HelmSource{Repository: server.URL, Chart: "app", SecretRef: &v1alpha1.LocalReference{Name: "login"}}
+	source := &v1alpha1.HelmSource{URL: server.URL, Chart: "app", SecretRef: &v1alpha1.LocalReference{Name: "login"}}
 	key := r.create(t, namespace, "chart", []v1alpha1.Source{{Helm: source}}, nil)
 	before := r.ready(t, key)
 	server.publish(t, "1.1.0")

@@ -59,7 +59,7 @@ func files(content ...string) fstest.MapFS {
 }
 
 func image(ref string) []v1alpha1.Source {
-	return []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: ref, Insecure: true}}}
+	return []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: ref, Insecure: true}}}
 }
 
 func TestImage(t *testing.T) {
@@ -140,13 +140,13 @@ func TestGit(t *testing.T) {
 		"default": {"the head of the default branch", "main@", second, nil},
 		"branch":  {"the head of a branch", "main@", second, &v1alpha1.GitRef{Branch: "main"}},
 		"tag":     {"the commit of a tag", "v1.2.0@", first, &v1alpha1.GitRef{Tag: "v1.2.0"}},
-		"semver":  {"the newest tag in the range", "v1.2.0@", first, &v1alpha1.GitRef{SemVer: "1.x"}},
+		"semver":  {"the newest tag in the range", "v1.2.0@", first, &v1alpha1.GitRef{Version: "1.x"}},
 		"commit":  {"a pinned commit that is no head", "sha256:", first, &v1alpha1.GitRef{Commit: first}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			key := r.create(t, namespace, name, []v1alpha1.Source{{Git: &v1alpha1.GitSource{
-				Repository: server.URL(), Ref: tc.ref, Directory: "deploy",
+				URL: server.URL(), Ref: tc.ref, Path: "deploy",
 			}}}, nil)
 			s := r.ready(t, key)
 			if !strings.HasPrefix(s.Status.Artifact.Revision, tc.revision) || s.Status.Resolved[0].Digest != "sha1:"+tc.digest {

@@ -29,7 +29,7 @@ func TestOriginRevision(t *testing.T) {
 	}
 	first := commit("first")
 	key := r.create(t, namespace, "branch", []v1alpha1.Source{{Git: &v1alpha1.GitSource{
-		Repository: git.URL(), Directory: "bundle", Ref: &v1alpha1.GitRef{Branch: "main"},
+		URL: git.URL(), Path: "bundle", Ref: &v1alpha1.GitRef{Branch: "main"},
 	}}}, func(s *v1alpha1.BundleSource) { s.Spec.ExternalArtifact = true })
 	before := r.ready(t, key)
 	shown := r.external(t, key).Status.Artifact.Metadata[v1alpha1.OriginRevisionMetadata]

@@ -100,7 +100,7 @@ func TestImageRange(t *testing.T) {
 		}
 	}
 	source := image(r.registry.Host() + "/ranged")
-	source[0].Image.SemVer = ">=1.2 <2"
+	source[0].Image.Version = ">=1.2 <2"
 	key := r.create(t, namespace, "ranged", source, every(time.Second))
 	if s := r.ready(t, key); !strings.HasPrefix(s.Status.Artifact.Revision, "v1.10.0@sha256:") {
 		t.Errorf("revision %s", s.Status.Artifact.Revision)
@@ -122,14 +122,14 @@ func TestImageRules(t *testing.T) {
 		image v1alpha1.ImageSource
 		says  string
 	}{
-		"range-and-tag":    {v1alpha1.ImageSource{Ref: "example.org:5000/a:v1", SemVer: "1"}, "remove tag and digest"},
-		"range-and-digest": {v1alpha1.ImageSource{Ref: "example.org/a@sha256:" + strings.Repeat("0", 64), SemVer: "1"}, "remove tag and digest"},
-		"cloud-and-proxy":  {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "aws", ProxySecretRef: secret}, ""},
-		"cloud-and-ca":     {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "gcp", CertSecretRef: secret}, "a cloud's login goes to that cloud only"},
-		"cloud-and-plain":  {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "azure", Insecure: true}, "a cloud's login goes to that cloud only"},
-		"unknown-cloud":    {v1alpha1.ImageSource{Ref: "example.org/a", Provider: "ibm"}, "supported values"},
-		"range-with-port":  {v1alpha1.ImageSource{Ref: "example.org:5000/a", SemVer: "1"}, ""},
-		"long-range":       {v1alpha1.ImageSource{Ref: "example.org/a", SemVer: strings.Repeat(">=0 || ", 10_000) + ">=0"}, "may not be more than 255"},
+		"range-and-tag":    {v1alpha1.ImageSource{Reference: "example.org:5000/a:v1", Version: "1"}, "remove tag and digest"},
+		"range-and-digest": {v1alpha1.ImageSource{Reference: "example.org/a@sha256:" + strings.Repeat("0", 64), Version: "1"}, "remove tag and digest"},
+		"cloud-and-proxy":  {v1alpha1.ImageSource{Reference: "example.org/a", Provider: "aws", ProxySecretRef: secret}, ""},
+		"cloud-and-ca":     {v1alpha1.ImageSource{Reference: "example.org/a", Provider: "gcp", CertSecretRef: secret}, "a cloud's login goes to that cloud only"},
+		"cloud-and-plain":  {v1alpha1.ImageSource{Reference: "example.org/a", Provider: "azure", Insecure: true}, "a cloud's login goes to that cloud only"},
+		"unknown-cloud":    {v1alpha1.ImageSource{Reference: "example.org/a", Provider: "ibm"}, "supported values"},
+		"range-with-port":  {v1alpha1.ImageSource{Reference: "example.org:5000/a", Version: "1"}, ""},
+		"long-range":       {v1alpha1.ImageSource{Reference: "example.org/a", Version: strings.Repeat(">=0 || ", 10_000) + ">=0"}, "may not be more than 255"},
 	}
 	for name, tt := range tests {
 		object := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -143,7 +143,7 @@ func TestImageRules(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	source := []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "123456789012.dkr.ecr.eu-west-1.amazonaws.com/a", Provider: "aws"}}}
+	source := []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "123456789012.dkr.ecr.eu-west-1.amazonaws.com/a", Provider: "aws"}}}
 	failed := r.unready(t, r.create(t, namespace, "cloud", source, nil), v1alpha1.ReasonRefused)
 	if message := conditions.GetMessage(failed, meta.ReadyCondition); !strings.Contains(message, "--cloud-logins does not permit") {
 		t.Errorf("the message is %q", message)

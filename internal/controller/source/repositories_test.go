@@ -99,15 +99,15 @@ func TestGitLogin(t *testing.T) {
 		secret       string
 		reason, says string
 	}{
-		"password":    {v1alpha1.GitSource{Repository: basic}, "password", "", ""},
-		"token":       {v1alpha1.GitSource{Repository: bearer}, "token", "", ""},
-		"name":        {v1alpha1.GitSource{Repository: basic, Ref: &v1alpha1.GitRef{Name: "refs/heads/main"}}, "password", "", ""},
-		"ssh":         {v1alpha1.GitSource{Repository: overSSH}, "key", "", ""},
-		"anonymous":   {v1alpha1.GitSource{Repository: basic}, "", v1alpha1.ReasonUnauthorized, "check the URL"},
-		"wrong":       {v1alpha1.GitSource{Repository: bearer}, "password", v1alpha1.ReasonUnauthorized, "secret " + namespace + "/password"},
-		"no-hosts":    {v1alpha1.GitSource{Repository: overSSH}, "no-hosts", v1alpha1.ReasonRefused, "known_hosts"},
-		"other-hosts": {v1alpha1.GitSource{Repository: overSSH}, "other-hosts", v1alpha1.ReasonRefused, "known_hosts has no key of"},
-		"half-app": {v1alpha1.GitSource{Repository: "https://git.example.org/a", Provider: "github"}, "half-app", v1alpha1.ReasonRefused,
+		"password":    {v1alpha1.GitSource{URL: basic}, "password", "", ""},
+		"token":       {v1alpha1.GitSource{URL: bearer}, "token", "", ""},
+		"name":        {v1alpha1.GitSource{URL: basic, Ref: &v1alpha1.GitRef{Name: "refs/heads/main"}}, "password", "", ""},
+		"ssh":         {v1alpha1.GitSource{URL: overSSH}, "key", "", ""},
+		"anonymous":   {v1alpha1.GitSource{URL: basic}, "", v1alpha1.ReasonUnauthorized, "check the URL"},
+		"wrong":       {v1alpha1.GitSource{URL: bearer}, "password", v1alpha1.ReasonUnauthorized, "secret " + namespace + "/password"},
+		"no-hosts":    {v1alpha1.GitSource{URL: overSSH}, "no-hosts", v1alpha1.ReasonRefused, "known_hosts"},
+		"other-hosts": {v1alpha1.GitSource{URL: overSSH}, "other-hosts", v1alpha1.ReasonRefused, "known_hosts has no key of"},
+		"half-app": {v1alpha1.GitSource{URL: "https://git.example.org/a", Provider: "github"}, "half-app", v1alpha1.ReasonRefused,
 			"either githubAppInstallationID or githubAppInstallationOwner"},
 	}
 	for name, tt := range tests {
@@ -140,20 +140,20 @@ func TestM15GitRules(t *testing.T) {
 		git  v1alpha1.GitSource
 		says string
 	}{
-		"file":         {v1alpha1.GitSource{Repository: "file:///etc"}, "must be a url"},
-		"local":        {v1alpha1.GitSource{Repository: "/srv/git"}, "must be a url"},
-		"ext":          {v1alpha1.GitSource{Repository: "ext::sh -c touch"}, "must be a url"},
-		"option":       {v1alpha1.GitSource{Repository: "--upload-pack=x"}, "must be a url"},
-		"scp":          {v1alpha1.GitSource{Repository: "git@example.org:a/b"}, "must be a url"},
-		"password":     {v1alpha1.GitSource{Repository: "https://me:CANARY@example.org/a"}, "must be a url"},
-		"ssh-password": {v1alpha1.GitSource{Repository: "ssh://me:CANARY@example.org/a", SecretRef: secret}, "must be a url"},
-		"newline":      {v1alpha1.GitSource{Repository: "https://example.org/a\nb"}, "must be a url"},
-		"no-secret":    {v1alpha1.GitSource{Repository: "ssh://git@example.org/a"}, "needs secretref"},
-		"app":          {v1alpha1.GitSource{Repository: "https://example.org/a", Provider: "github"}, "needs an https:// repository and secretref"},
-		"app-over-ssh": {v1alpha1.GitSource{Repository: "ssh://git@example.org/a", Provider: "github", SecretRef: secret}, "needs an https:// repository"},
-		"short-name":   {v1alpha1.GitSource{Repository: "https://example.org/a", Ref: &v1alpha1.GitRef{Name: "main"}}, "begins with refs/"},
-		"two-refs":     {v1alpha1.GitSource{Repository: "https://example.org/a", Ref: &v1alpha1.GitRef{Name: "refs/x", Tag: "y"}}, "at most one of"},
-		"ssh":          {v1alpha1.GitSource{Repository: "ssh://git@example.org:22/a/b.git", SecretRef: secret}, ""},
+		"file":         {v1alpha1.GitSource{URL: "file:///etc"}, "must be a url"},
+		"local":        {v1alpha1.GitSource{URL: "/srv/git"}, "must be a url"},
+		"ext":          {v1alpha1.GitSource{URL: "ext::sh -c touch"}, "must be a url"},
+		"option":       {v1alpha1.GitSource{URL: "--upload-pack=x"}, "must be a url"},
+		"scp":          {v1alpha1.GitSource{URL: "git@example.org:a/b"}, "must be a url"},
+		"password":     {v1alpha1.GitSource{URL: "https://me:CANARY@example.org/a"}, "must be a url"},
+		"ssh-password": {v1alpha1.GitSource{URL: "ssh://me:CANARY@example.org/a", SecretRef: secret}, "must be a url"},
+		"newline":      {v1alpha1.GitSource{URL: "https://example.org/a\nb"}, "must be a url"},
+		"no-secret":    {v1alpha1.GitSource{URL: "ssh://git@example.org/a"}, "needs secretref"},
+		"app":          {v1alpha1.GitSource{URL: "https://example.org/a", Provider: "github"}, "needs an https:// repository and secretref"},
+		"app-over-ssh": {v1alpha1.GitSource{URL: "ssh://git@example.org/a", Provider: "github", SecretRef: secret}, "needs an https:// repository"},
+		"short-name":   {v1alpha1.GitSource{URL: "https://example.org/a", Ref: &v1alpha1.GitRef{Name: "main"}}, "begins with refs/"},
+		"two-refs":     {v1alpha1.GitSource{URL: "https://example.org/a", Ref: &v1alpha1.GitRef{Name: "refs/x", Tag: "y"}}, "at most one of"},
+		"ssh":          {v1alpha1.GitSource{URL: "ssh://git@example.org:22/a/b.git", SecretRef: secret}, ""},
 	}
 	for name, tt := range tests {
 		object := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -169,7 +169,7 @@ func TestM15GitRules(t *testing.T) {
 	}
 	for name, ref := range map[string]v1alpha1.GitRef{"config": {Name: "refs/heads/../../config"}, "dash": {Branch: "-x"}, "upstream": {Branch: "@{u}"}} {
 		object := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ref-" + name}}
-		object.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: "https://git.example.org/a", Ref: &ref}}}
+		object.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: "https://git.example.org/a", Ref: &ref}}}
 		if err := r.admin.Create(t.Context(), object); err == nil || !strings.Contains(err.Error(), "git check-ref-format") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -32,9 +32,9 @@ func TestF17RewrittenAndDeletedReferences(t *testing.T) {
 	move(t, git, replaced, mainBranch, versionTag, "refs/heads/other")
 	keys := map[string]client.ObjectKey{}
 	for name, ref := range map[string]*v1alpha1.GitRef{
-		"default": nil, "branch": {Branch: "main"}, "name": {Name: mainBranch}, "tag": {Tag: "v1.0.0"}, "range": {SemVer: "1.x"},
+		"default": nil, "branch": {Branch: "main"}, "name": {Name: mainBranch}, "tag": {Tag: "v1.0.0"}, "range": {Version: "1.x"},
 	} {
-		keys[name] = r.create(t, namespace, name, []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: git.URL(), Ref: ref}}}, every(time.Hour))
+		keys[name] = r.create(t, namespace, name, []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: git.URL(), Ref: ref}}}, every(time.Hour))
 	}
 	for name, key := range keys {
 		if s := r.ready(t, key); s.Status.Resolved[0].Digest != "sha1:"+replaced {

@@ -78,10 +78,10 @@ func TestF16RotatedClientCertificate(t *testing.T) {
 			return v1alpha1.Source{HTTP: &v1alpha1.HTTPSource{URL: server + "/b.tar", CertSecretRef: secret}}
 		}},
 		"git": {proxied(git.URL()), func(server string, secret *v1alpha1.LocalReference) v1alpha1.Source {
-			return v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: server + git.URL()[strings.LastIndex(git.URL(), "/"):], SecretRef: secret}}
+			return v1alpha1.Source{Git: &v1alpha1.GitSource{URL: server + git.URL()[strings.LastIndex(git.URL(), "/"):], SecretRef: secret}}
 		}},
 		"image": {proxied("http://" + r.registry.Host()), func(server string, secret *v1alpha1.LocalReference) v1alpha1.Source {
-			return v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: strings.TrimPrefix(server, "https://") + "/rotated:v1", CertSecretRef: secret}}
+			return v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: strings.TrimPrefix(server, "https://") + "/rotated:v1", CertSecretRef: secret}}
 		}},
 	}
 	for name, tc := range cases {

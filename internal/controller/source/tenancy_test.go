@@ -24,12 +24,12 @@ func references() map[string]v1alpha1.BundleSourceSpec {
 	x := &v1alpha1.LocalReference{Name: "x"}
 	anybody := []v1alpha1.OIDCIdentity{{Issuer: "a", Subject: "b"}}
 	image := func(change func(*v1alpha1.ImageSource)) v1alpha1.BundleSourceSpec {
-		s := &v1alpha1.ImageSource{Ref: "127.0.0.1:1/a:v1"}
+		s := &v1alpha1.ImageSource{Reference: "127.0.0.1:1/a:v1"}
 		change(s)
 		return v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{Image: s}}}
 	}
 	git := func(change func(*v1alpha1.GitSource)) v1alpha1.BundleSourceSpec {
-		s := &v1alpha1.GitSource{Repository: "https://127.0.0.1:1/r.git"}
+		s := &v1alpha1.GitSource{URL: "https://127.0.0.1:1/r.git"}
 		change(s)
 		return v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{Git: s}}}
 	}
@@ -56,7 +56,7 @@ func references() map[string]v1alpha1.BundleSourceSpec {
 			s.Verify = &v1alpha1.ImageVerification{Provider: "cosign", MatchOIDCIdentity: anybody, TrustedRootSecretRef: x}
 		}),
 		"git-login":  git(func(s *v1alpha1.GitSource) { s.SecretRef = x }),
-		"git-ssh":    git(func(s *v1alpha1.GitSource) { s.Repository, s.SecretRef = "ssh://git@127.0.0.1:1/r.git", x }),
+		"git-ssh":    git(func(s *v1alpha1.GitSource) { s.URL, s.SecretRef = "ssh://git@127.0.0.1:1/r.git", x }),
 		"git-app":    git(func(s *v1alpha1.GitSource) { s.Provider, s.SecretRef = "github", x }),
 		"git-proxy":  git(func(s *v1alpha1.GitSource) { s.ProxySecretRef = x }),
 		"git-keys":   git(func(s *v1alpha1.GitSource) { s.Verify = &v1alpha1.GitVerification{Mode: "HEAD", SecretRef: *x} }),

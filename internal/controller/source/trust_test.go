@@ -262,7 +262,7 @@ func TestM17Commits(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.secret(t, namespace, "authors", map[string]string{"alice.asc": public.String()})
-	key := r.create(t, namespace, "git", []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: git.URL(), Verify: &v1alpha1.GitVerification{
+	key := r.create(t, namespace, "git", []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: git.URL(), Verify: &v1alpha1.GitVerification{
 		SecretRef: v1alpha1.LocalReference{Name: "authors"},
 	}}}}, every(time.Second))
 	unsigned := r.unready(t, key, v1alpha1.ReasonVerificationFailed)
@@ -321,7 +321,7 @@ func TestM14Rules(t *testing.T) {
 	}
 	for name, tt := range tests {
 		object := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-		object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/a", Verify: &tt.verify}}}
+		object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "example.org/a", Verify: &tt.verify}}}
 		object.Spec.Suspend = true
 		err := r.admin.Create(t.Context(), object)
 		switch {

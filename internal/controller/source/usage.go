@@ -21,7 +21,7 @@ func (r *Reconciler) inUse(ctx context.Context, s *state) (func(identity string)
 		used[artifact.Identity(s.published.Revision)] = true
 	}
 	err := sourceusers.Each(ctx, r.Client, client.ObjectKeyFromObject(s.object), func(d *v1alpha1.BundleDeployment) {
-		for _, revision := range []string{d.Status.LastAppliedRevision, d.Status.LastHealthyRevision, d.Status.LastAttemptedRevision} {
+		for _, revision := range []string{d.Status.Applied.Revision, d.Status.Healthy.Revision, d.Status.Attempted.Revision} {
 			used[artifact.Identity(revision)] = true
 		}
 	})

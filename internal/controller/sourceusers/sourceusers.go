@@ -40,7 +40,7 @@ func Trim(d *v1alpha1.BundleDeployment) {
 	d.Annotations = nil
 	d.Spec = v1alpha1.BundleDeploymentSpec{SourceRef: d.Spec.SourceRef}
 	d.Status = v1alpha1.BundleDeploymentStatus{
-		LastAppliedRevision: d.Status.LastAppliedRevision, LastHealthyRevision: d.Status.LastHealthyRevision, LastAttemptedRevision: d.Status.LastAttemptedRevision,
+		Applied: v1alpha1.AppliedRevision{Revision: d.Status.Applied.Revision}, Healthy: v1alpha1.HealthyRevision{Revision: d.Status.Healthy.Revision}, Attempted: v1alpha1.AttemptedRevision{Revision: d.Status.Attempted.Revision},
 	}
 }
 

@@ -23,7 +23,7 @@ func children(count int) *v1alpha1.BundleDeploymentList {
 	for i := range 2 * count {
 		d := v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("cluster-", i), ResourceVersion: "1"}}
 		d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: []string{"current", "previous"}[i%2]}
-		d.Status.LastAppliedRevision = fmt.Sprint("v1@sha256:", i)
+		d.Status.Applied.Revision = fmt.Sprint("v1@sha256:", i)
 		for j := range 6 {
 			d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: fmt.Sprint("Type", j), Status: metav1.ConditionTrue, Reason: "Succeeded", Message: strings.Repeat("m", 200)})
 		}

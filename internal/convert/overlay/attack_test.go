@@ -56,14 +56,14 @@ func TestM8Overlays(t *testing.T) {
 		o    overlay.Options
 		says string
 	}{
-		"aliases that multiply":   {1, patch(aliases, all), "spec.patches[0]"},
-		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.patches[0]"},
+		"aliases that multiply":   {1, patch(aliases, all), "spec.processors[].patch[0]"},
+		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.processors[].patch[0]"},
 		"depth by operations":     {1, patch(depthByOperations(), all), "nests deeper than 100"},
 		"a large patch on many":   {300, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", all), "up to here have more than 16777216 bytes"},
 		"many values":             {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", all), "up to here have more than 1000000 values"},
 		"expressions of the spec": {2_000, overlay.Options{Patches: hundred}, ""},
 		"variables that grow":     {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "up to here have more than 16777216 bytes"},
-		"aliases in many patches": {1, overlay.Options{Patches: slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)}, "spec.patches["},
+		"aliases in many patches": {1, overlay.Options{Patches: slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)}, "spec.processors[].patch["},
 		"aliases on many objects": {250, patch("spec: {x: ["+strings.Repeat("[], ", 5_000)+"[]]}", all), "up to here have more than 1000000 values"},
 		"open braces":             {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
 	} {
@@ -144,7 +144,7 @@ func TestM27PatternsOfTargets(t *testing.T) {
 		return result, problems, time.Since(began)
 	}
 	_, problems, took := ran(slices.Repeat([]string{large}, 100)...)
-	if len(problems) == 0 || !strings.Contains(problems[0].String(), "spec.patches[0].target: name: ") || !strings.Contains(problems[0].String(), "instructions") {
+	if len(problems) == 0 || !strings.Contains(problems[0].String(), "spec.processors[].patch[0].target: name: ") || !strings.Contains(problems[0].String(), "instructions") {
 		t.Errorf("one pattern: %v", problems)
 	}
 	if took > 30*time.Second {

@@ -25,15 +25,12 @@ func split(image string) pullable {
 func (p pullable) String() string { return p.name + p.tag + p.digest }
 
 // overrideImages changes images by their name, as kustomize does; each finds what those before it made.
-func (r *run) overrideImages() {
-	if len(r.Images) == 0 {
-		return
-	}
-	used := make([]bool, len(r.Images))
+func (r *run) overrideImages(field string, images []Image) {
+	used := make([]bool, len(images))
 	for _, e := range r.left() {
 		eachImage(e, func(image string) string {
 			p := split(image)
-			for i, o := range r.Images {
+			for i, o := range images {
 				if p.name == o.Name {
 					p, used[i] = o.on(p), true
 				}
@@ -41,9 +38,9 @@ func (r *run) overrideImages() {
 			return p.String()
 		})
 	}
-	for i, o := range r.Images {
+	for i, o := range images {
 		if !used[i] {
-			r.warn("spec.images[%d]: no container has the image %s", i, shorten(o.Name))
+			r.warn("%s[%d]: no container has the image %s", field, i, shorten(o.Name))
 		}
 	}
 }

@@ -11,23 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// annotate puts the common labels and annotations on every object; not on Pods of workloads, and not into selectors.
-func (r *run) annotate() {
-	for _, key := range slices.Sorted(maps.Keys(r.CommonLabels)) {
-		r.checkKey("spec.commonMetadata.labels", key)
-		if wrong := validation.IsValidLabelValue(r.CommonLabels[key]); len(wrong) > 0 {
-			r.refuse(fmt.Sprintf("spec.commonMetadata.labels[%q]", shorten(key)), "the value is no value of a label: "+wrong[0], "correct it")
+// annotate puts labels and annotations on every object; not on Pods of workloads, and not into selectors.
+func (r *run) annotate(field string, m Metadata) {
+	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+		r.checkKey(field+".labels", key)
+		if wrong := validation.IsValidLabelValue(m.Labels[key]); len(wrong) > 0 {
+			r.refuse(fmt.Sprintf("%s.labels[%q]", field, shorten(key)), "the value is no value of a label: "+wrong[0], "correct it")
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.CommonAnnotations)) {
-		r.checkKey("spec.commonMetadata.annotations", strings.ToLower(key)) // as the API server does
+	for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
+		r.checkKey(field+".annotations", strings.ToLower(key)) // as the API server does
 	}
 	if len(r.problems) > 0 {
 		return
 	}
 	for _, e := range r.left() {
-		r.merge(e, "labels", r.CommonLabels)
-		r.merge(e, "annotations", r.CommonAnnotations)
+		r.merge(e, "labels", m.Labels)
+		r.merge(e, "annotations", m.Annotations)
 	}
 }
 

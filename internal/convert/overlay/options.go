@@ -4,19 +4,31 @@ package overlay
 
 // Options say how a bundle is adapted; the zero value leaves it as it is.
 type Options struct {
-	// Patches are applied one after the other, to the objects as the bundle names them.
-	Patches []Patch
-	// NamePrefix and NameSuffix are put around the names of objects.
-	NamePrefix, NameSuffix string
+	// Processors change the objects one after the other.
+	Processors []Processor
+}
+
+// Processor changes objects: one of its fields is set.
+type Processor struct {
+	// Patch changes the objects that it selects, or names.
+	Patch *Patch
+	// Names are put around the names of objects.
+	Names *Names
 	// Images change images by their name.
 	Images []Image
-	// Substitution replaces variables; nothing is replaced where it is nil.
-	Substitution *Substitution
-	// CommonLabels and CommonAnnotations are put on every object.
-	CommonLabels, CommonAnnotations map[string]string
-	// ImageRewrites move images, last of all.
+	// ImageRewrites move images.
 	ImageRewrites []Rewrite
+	// Variables are replaced.
+	Variables *Variables
+	// Metadata is put on every object.
+	Metadata *Metadata
 }
+
+// Names are put around the names of objects.
+type Names struct{ Prefix, Suffix string }
+
+// Metadata is put on every object.
+type Metadata struct{ Labels, Annotations map[string]string }
 
 // Patch changes the objects that Target selects.
 type Patch struct {
@@ -39,8 +51,8 @@ type Image struct {
 	Name, NewName, NewTag, Digest string
 }
 
-// Substitution gives values to variables.
-type Substitution struct {
+// Variables gives values to variables.
+type Variables struct {
 	// Given are written in the options, and win over Read, which come from elsewhere and may be secret.
 	Given, Read map[string]string
 }
@@ -51,7 +63,4 @@ type Rewrite struct {
 }
 
 // Changes tells that there is something to do.
-func (o Options) Changes() bool {
-	return len(o.Patches) > 0 || o.NamePrefix != "" || o.NameSuffix != "" || len(o.Images) > 0 || o.Substitution != nil ||
-		len(o.CommonLabels) > 0 || len(o.CommonAnnotations) > 0 || len(o.ImageRewrites) > 0
-}
+func (o Options) Changes() bool { return len(o.Processors) > 0 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
+	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // Rule is the rule of problems of overlays, as Problem.Rule.
@@ -45,19 +46,25 @@ func (r Result) Name(kind schema.GroupKind, namespace, name string) string {
 // entry is one object on its way.
 type entry struct {
 	manifest.Manifest
-	original manifest.ID // as in the bundle, with the namespace that it will have
-	now      manifest.ID // as patches have made it
-	gone     bool
+	original   manifest.ID // as in the bundle, with the namespace that it will have
+	now        manifest.ID // as processors have made it
+	referenced manifest.ID // as other objects of the bundle name it
+	gone       bool
 }
 
-// run holds what the steps share.
+// companion is an object that others make for the bundle.
+type companion struct{ original, now manifest.ID }
+
+// run holds what the processors share.
 type run struct {
-	Options
-	bundle   Bundle
-	entries  []*entry
-	renames  renames
-	problems []manifest.Problem
-	warnings []string
+	bundle     Bundle
+	entries    []*entry
+	companions []companion
+	reader     *manifest.Reader // one for all patches: what aliases make of them counts together
+	budget     *pattern.Budget  // of the patterns of all targets
+	renames    renames          // of the processor that runs
+	problems   []manifest.Problem
+	warnings   []string
 	// unfollowed counts the fields that seem to name renamed objects and are not updated.
 	unfollowed int
 }
@@ -69,22 +76,60 @@ func Apply(manifests []manifest.Manifest, bundle Bundle, o Options) (Result, []m
 		return Result{Manifests: manifests}, nil
 	}
 	bundle.Limits = bundle.Limits.OrDefault()
-	r := &run{Options: o, bundle: bundle}
+	bundle.RelatedImages = slices.Clone(bundle.RelatedImages)
+	r := &run{bundle: bundle, reader: manifest.NewReader(nil, bundle.Limits).Strict(), budget: pattern.NewBudget()}
 	for _, m := range manifests {
 		id := r.identify(m)
-		r.entries = append(r.entries, &entry{Manifest: m, original: id, now: id})
+		r.entries = append(r.entries, &entry{Manifest: m, original: id, now: id, referenced: id})
 	}
-	for _, step := range []func(){r.patch, r.rename, r.overrideImages, r.substitute, r.annotate, r.rewriteImages, r.measure} {
-		if step(); len(r.problems) > 0 {
+	for _, id := range bundle.Companions {
+		r.companions = append(r.companions, companion{original: id, now: id})
+	}
+	for next := 0; next < len(o.Processors); {
+		next = r.process(o.Processors, next)
+		if len(r.problems) > 0 {
 			return Result{}, r.problems // what follows builds on it
 		}
 	}
-	result := Result{Warnings: r.warnings, renames: r.renames}
+	r.measure()
+	if len(r.problems) > 0 {
+		return Result{}, r.problems
+	}
+	result := Result{Warnings: r.warnings, renames: r.allRenames()}
 	for _, e := range r.left() {
 		result.Manifests = append(result.Manifests, e.Manifest)
 	}
 	slices.Sort(result.Warnings)
 	return result, nil
+}
+
+// process runs the processor at an index, and returns the index of the next one. Patches that follow one another are
+// one step: names that they change are followed, and compared, after the last of them.
+func (r *run) process(all []Processor, at int) (next int) {
+	p := all[at]
+	field := fmt.Sprintf("spec.processors[%d]", at)
+	next = at + 1
+	switch {
+	case p.Patch != nil:
+		for next < len(all) && all[next].Patch != nil {
+			next++
+		}
+		r.patch(all[at:next], at)
+		if len(r.problems) == 0 {
+			r.rename(field+".patch", Names{})
+		}
+	case p.Names != nil:
+		r.rename(field+".names", *p.Names)
+	case len(p.Images) > 0:
+		r.overrideImages(field+".images", p.Images)
+	case p.Variables != nil:
+		r.substitute(field+".variables", *p.Variables)
+	case p.Metadata != nil:
+		r.annotate(field+".metadata", *p.Metadata)
+	case len(p.ImageRewrites) > 0:
+		r.rewriteImages(field+".imageRewrites", p.ImageRewrites)
+	}
+	return next
 }
 
 // identify says what an object is, with the namespace that it will have.

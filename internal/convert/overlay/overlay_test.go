@@ -181,27 +181,27 @@ func TestPatches(t *testing.T) {
 			patches: []overlay.Patch{{Text: `[{"op":"replace","path":"/metadata/name","value":"better"}]`, Target: &overlay.Selector{Kind: "ConfigMap"}}, {Text: `[{"op":"remove","path":"/metadata/namespace"}]`, Target: &overlay.Selector{Name: "settings"}}},
 			has:     []string{"name: better"},
 		},
-		"nothing selected":     {reason: "a warning", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Kind: "Pod"}}}, warns: "spec.patches[0] selects no object (kind Pod)"},
-		"not in the bundle":    {reason: "a warning", patches: []overlay.Patch{{Text: "apiVersion: v1\nkind: Pod\nmetadata: {name: x}"}}, warns: "spec.patches[0] is of Pod x, which the bundle does not contain"},
-		"failing operation":    {reason: "which, where, and why, and no value", patches: []overlay.Patch{{Text: "[{op: add, path: /spec/x, value: hunter22}, {op: remove, path: /spec/nothing}]", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.patches[0]: operation 2 (remove /spec/nothing) fails: the object has nothing there; correct it, or let target select other objects [overlay]"},
-		"failing test":         {reason: "values are not quoted", patches: []overlay.Patch{{Text: "[{op: test, path: /data/a, value: hunter22}]", Target: &overlay.Selector{Kind: "ConfigMap"}}}, says: "bundle.yaml (document 2): ConfigMap settings: spec.patches[0]: operation 1 (test /data/a) fails: the object has another value there, or none; correct it, or let target select other objects [overlay]"},
+		"nothing selected":     {reason: "a warning", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Kind: "Pod"}}}, warns: "spec.processors[].patch[0] selects no object (kind Pod)"},
+		"not in the bundle":    {reason: "a warning", patches: []overlay.Patch{{Text: "apiVersion: v1\nkind: Pod\nmetadata: {name: x}"}}, warns: "spec.processors[].patch[0] is of Pod x, which the bundle does not contain"},
+		"failing operation":    {reason: "which, where, and why, and no value", patches: []overlay.Patch{{Text: "[{op: add, path: /spec/x, value: hunter22}, {op: remove, path: /spec/nothing}]", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.processors[].patch[0]: operation 2 (remove /spec/nothing) fails: the object has nothing there; correct it, or let target select other objects [overlay]"},
+		"failing test":         {reason: "values are not quoted", patches: []overlay.Patch{{Text: "[{op: test, path: /data/a, value: hunter22}]", Target: &overlay.Selector{Kind: "ConfigMap"}}}, says: "bundle.yaml (document 2): ConfigMap settings: spec.processors[].patch[0]: operation 1 (test /data/a) fails: the object has another value there, or none; correct it, or let target select other objects [overlay]"},
 		"index":                {reason: "beyond the end", patches: []overlay.Patch{{Text: "[{op: replace, path: /spec/template/spec/containers/7, value: x}]", Target: deployment}}, says: "(replace /spec/template/spec/containers/7) fails: the "},
 		"path through a text":  {reason: "it has no fields", patches: []overlay.Patch{{Text: "[{op: add, path: /kind/x/y, value: hunter22}]", Target: deployment}}, says: "operation 1 (add /kind/x/y) fails:"},
 		"metadata away":        {reason: "it would be no object", patches: []overlay.Patch{{Text: "[{op: remove, path: /metadata}]", Target: deployment}}, says: "the patch takes its metadata away"},
-		"no target":            {reason: "of which object?", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]"}}, says: "spec.patches[0]: a JSON 6902 patch does not say by itself which object it is of; add a target [overlay]"},
-		"no name":              {reason: "of which object?", patches: []overlay.Patch{{Text: "spec: {}"}}, says: "spec.patches[0]: the patch has no target, and does not name its object by kind and metadata.name; add a target, or what is missing [overlay]"},
-		"no operation":         {reason: "it says nothing", patches: []overlay.Patch{{Text: "[]", Target: anything}}, says: "spec.patches[0]: the patch is empty"},
-		"comments":             {reason: "it says nothing", patches: []overlay.Patch{{Text: "# later\n", Target: anything}}, says: "spec.patches[0]: the patch is empty"},
-		"a text":               {reason: "neither", patches: []overlay.Patch{{Text: "hunter22", Target: anything}}, says: "spec.patches[0]: the patch is neither a mapping nor a list of operations"},
-		"no YAML":              {reason: "said with the line", patches: []overlay.Patch{{Text: "a: [b", Target: anything}}, says: "spec.patches[0] (document 1): this is not valid YAML: line 1"},
-		"unknown operation":    {reason: "named by its number", patches: []overlay.Patch{{Text: "[{op: set, path: /a}]", Target: anything}}, says: "spec.patches[0], operation 1: op is none of add, remove, replace, move, copy and test; see RFC 6902 [overlay]"},
-		"no value":             {reason: "it would set null", patches: []overlay.Patch{{Text: "[{op: add, path: /a}]", Target: anything}}, says: "spec.patches[0], operation 1: add needs value"},
-		"no pointer":           {reason: "as in kubectl edit", patches: []overlay.Patch{{Text: "[{op: remove, path: spec.a}]", Target: anything}}, says: "spec.patches[0], operation 1: path is no JSON pointer"},
-		"mixed":                {reason: "two patches", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]\n---\na: b", Target: anything}}, says: "spec.patches[0]: the patch holds a list of operations and further documents"},
-		"documents and target": {reason: "which is of it?", patches: []overlay.Patch{{Text: "a: b\n---\nc: d", Target: anything}}, says: "spec.patches[0]: the patch has a target, and several documents"},
-		"expression":           {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Name: "("}}}, says: "spec.patches[0].target: name: \"(\" is no regular expression: missing closing ) at \"(\"; correct it [overlay]"},
-		"label selector":       {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{LabelSelector: "a in b"}}}, says: "spec.patches[0].target: labelSelector cannot be read:"},
-		"a list for a mapping": {reason: "said with its place", patches: []overlay.Patch{{Text: "spec: {template: [hunter22]}", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.patches[0]: the patch has a mapping, a list or a single value at .spec.template, and the object another of the three"},
+		"no target":            {reason: "of which object?", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]"}}, says: "spec.processors[].patch[0]: a JSON 6902 patch does not say by itself which object it is of; add a target [overlay]"},
+		"no name":              {reason: "of which object?", patches: []overlay.Patch{{Text: "spec: {}"}}, says: "spec.processors[].patch[0]: the patch has no target, and does not name its object by kind and metadata.name; add a target, or what is missing [overlay]"},
+		"no operation":         {reason: "it says nothing", patches: []overlay.Patch{{Text: "[]", Target: anything}}, says: "spec.processors[].patch[0]: the patch is empty"},
+		"comments":             {reason: "it says nothing", patches: []overlay.Patch{{Text: "# later\n", Target: anything}}, says: "spec.processors[].patch[0]: the patch is empty"},
+		"a text":               {reason: "neither", patches: []overlay.Patch{{Text: "hunter22", Target: anything}}, says: "spec.processors[].patch[0]: the patch is neither a mapping nor a list of operations"},
+		"no YAML":              {reason: "said with the line", patches: []overlay.Patch{{Text: "a: [b", Target: anything}}, says: "spec.processors[].patch[0] (document 1): this is not valid YAML: line 1"},
+		"unknown operation":    {reason: "named by its number", patches: []overlay.Patch{{Text: "[{op: set, path: /a}]", Target: anything}}, says: "spec.processors[].patch[0], operation 1: op is none of add, remove, replace, move, copy and test; see RFC 6902 [overlay]"},
+		"no value":             {reason: "it would set null", patches: []overlay.Patch{{Text: "[{op: add, path: /a}]", Target: anything}}, says: "spec.processors[].patch[0], operation 1: add needs value"},
+		"no pointer":           {reason: "as in kubectl edit", patches: []overlay.Patch{{Text: "[{op: remove, path: spec.a}]", Target: anything}}, says: "spec.processors[].patch[0], operation 1: path is no JSON pointer"},
+		"mixed":                {reason: "two patches", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]\n---\na: b", Target: anything}}, says: "spec.processors[].patch[0]: the patch holds a list of operations and further documents"},
+		"documents and target": {reason: "which is of it?", patches: []overlay.Patch{{Text: "a: b\n---\nc: d", Target: anything}}, says: "spec.processors[].patch[0]: the patch has a target, and several documents"},
+		"expression":           {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Name: "("}}}, says: "spec.processors[].patch[0].target: name: \"(\" is no regular expression: missing closing ) at \"(\"; correct it [overlay]"},
+		"label selector":       {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{LabelSelector: "a in b"}}}, says: "spec.processors[].patch[0].target: labelSelector cannot be read:"},
+		"a list for a mapping": {reason: "said with its place", patches: []overlay.Patch{{Text: "spec: {template: [hunter22]}", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.processors[].patch[0]: the patch has a mapping, a list or a single value at .spec.template, and the object another of the three"},
 		"directive":            {reason: "none of the three", patches: []overlay.Patch{{Text: "spec: {$patch: hunter22}", Target: deployment}}, says: "the patch does not fit the object"},
 		"collision": {
 			reason:  "two objects would be one",
@@ -281,7 +281,7 @@ func TestUnusedImages(t *testing.T) {
 	_, warnings, _ := outcome(t, web, overlay.Options{
 		Images: []overlay.Image{{Name: "nginx", NewTag: "3"}, {Name: "missing", NewTag: "3"}}, ImageRewrites: []overlay.Rewrite{{"gcr.io", "m"}, {"quay.io", "m"}},
 	})
-	want := []string{"spec.imageRewrites[0]: no image is of gcr.io", "spec.images[1]: no container has the image missing"}
+	want := []string{"spec.processors[].imageRewrites[0]: no image is of gcr.io", "spec.images[1]: no container has the image missing"}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Error(diff)
 	}
@@ -323,9 +323,9 @@ func TestCommonMetadata(t *testing.T) {
 		t.Errorf("%s\n%s", problems, objects)
 	}
 	for name, o := range map[string]overlay.Options{
-		`spec.commonMetadata.labels["a b"]`:   {CommonLabels: map[string]string{"a b": "c"}},
-		`spec.commonMetadata.labels["a"]`:     {CommonLabels: map[string]string{"a": "b c"}},
-		`spec.commonMetadata.annotations[""]`: {CommonAnnotations: map[string]string{"": "c"}},
+		`spec.processors[].metadata.labels["a b"]`:   {CommonLabels: map[string]string{"a b": "c"}},
+		`spec.processors[].metadata.labels["a"]`:     {CommonLabels: map[string]string{"a": "b c"}},
+		`spec.processors[].metadata.annotations[""]`: {CommonAnnotations: map[string]string{"": "c"}},
 	} {
 		if _, _, problems := outcome(t, web, o); !strings.HasPrefix(problems, name+": the ") {
 			t.Errorf("%s: said %q", name, problems)

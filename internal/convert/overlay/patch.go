@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
-	"github.com/satchel-dev/satchel/internal/pattern"
 )
 
 // patching is one patch that was read: either merges or operations.
@@ -22,36 +21,33 @@ type patching struct {
 	decoded    jsonpatch.Patch
 }
 
-// patch applies all patches in their order.
-func (r *run) patch() {
+// patch applies patches in their order; at is the index of the first one.
+func (r *run) patch(processors []Processor, at int) {
 	var all []*patching
-	reader := manifest.NewReader(nil, r.bundle.Limits).Strict() // one for all: what aliases make of them counts together
-	budget := pattern.NewBudget()
-	for i, p := range r.Patches {
-		if read := r.readPatch(reader, budget, fmt.Sprintf("spec.patches[%d]", i), p); read != nil {
+	for i, p := range processors {
+		if read := r.readPatch(fmt.Sprintf("spec.processors[%d].patch", at+i), *p.Patch); read != nil {
 			all = append(all, read)
 		}
 	}
-	r.problems = append(r.problems, reader.Problems()...)
+	r.problems = append(r.problems, r.reader.Problems()...)
 	for _, p := range all {
 		if len(r.problems) > 0 {
 			return
 		}
 		r.applyPatch(p)
 	}
-	r.refuseCollisions()
 }
 
-func (r *run) readPatch(reader *manifest.Reader, budget *pattern.Budget, field string, p Patch) *patching {
+func (r *run) readPatch(field string, p Patch) *patching {
 	out := &patching{field: field, selector: p.Target}
 	if p.Target != nil {
 		var err error
-		if out.target, err = newTarget(*p.Target, budget); err != nil {
+		if out.target, err = newTarget(*p.Target, r.budget); err != nil {
 			r.refuse(field+".target", err.Error(), "correct it")
 			return nil
 		}
 	}
-	values, ok := reader.ValuesOf(field, []byte(p.Text))
+	values, ok := r.reader.ValuesOf(field, []byte(p.Text))
 	if !ok {
 		return nil
 	}
@@ -165,8 +161,8 @@ func (p *patching) apply(e *entry) (map[string]any, *fault) {
 // fault is why a patch does not fit an object. It quotes no values.
 type fault struct{ message, remedy string }
 
-// refuseCollisions refuses objects that patches have made the same as others.
-func (r *run) refuseCollisions() {
+// refuseCollisions refuses objects that a processor has made the same as others.
+func (r *run) refuseCollisions(field string) {
 	first := map[manifest.ID]*entry{}
 	for _, e := range r.left() {
 		id := r.identify(e.Manifest)
@@ -176,8 +172,8 @@ func (r *run) refuseCollisions() {
 			continue
 		}
 		if id.Name != "" && earlier.original != e.original { // those that were one before are for others to judge: hooks of several events may be
-			r.refuseAt(e, fmt.Sprintf("spec.patches and the names that they give make two objects of the bundle the same one: %s %s and %s %s",
-				earlier.original.Kind, earlier.original.Name, e.original.Kind, e.original.Name), "patch kind, name or namespace of one of them otherwise")
+			r.refuseAt(e, fmt.Sprintf("%s makes two objects of the bundle the same one: %s %s and %s %s",
+				field, earlier.original.Kind, earlier.original.Name, e.original.Kind, e.original.Name), "change kind, name or namespace of one of them otherwise")
 		}
 	}
 }

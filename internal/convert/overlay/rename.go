@@ -49,27 +49,28 @@ var fixed = []schema.GroupKind{
 
 // rename puts prefix and suffix around the names of objects, and follows these, and names that patches changed, where
 // objects name one another.
-func (r *run) rename() {
+func (r *run) rename(field string, names Names) {
 	r.renames = renames{
 		exact: map[manifest.ID]string{}, anywhere: map[manifest.ID]string{}, kinds: map[schema.GroupResource]schema.GroupKind{},
 		params: map[manifest.ID]schema.GroupKind{}, byName: map[string][]manifest.ID{},
 	}
 	entries, found := r.left(), 0
 	for _, e := range entries {
-		if r.NamePrefix+r.NameSuffix != "" && !slices.Contains(fixed, e.Object.GroupVersionKind().GroupKind()) && e.Object.GetName() != "" {
-			e.Object.SetName(r.NamePrefix + e.Object.GetName() + r.NameSuffix)
-			r.refuseLongName(e)
+		if names.Prefix+names.Suffix != "" && !slices.Contains(fixed, e.Object.GroupVersionKind().GroupKind()) && e.Object.GetName() != "" {
+			e.Object.SetName(names.Prefix + e.Object.GetName() + names.Suffix)
+			r.refuseLongName(field, e)
 			found++
 		}
-		r.remember(e.original, e.Object.GetName())
+		r.remember(e.referenced, e.Object.GetName())
 	}
-	for _, id := range r.bundle.Companions {
-		r.remember(id, r.NamePrefix+id.Name+r.NameSuffix)
+	for i, c := range r.companions {
+		r.companions[i].now.Name = names.Prefix + c.now.Name + names.Suffix
+		r.remember(c.now, r.companions[i].now.Name)
 	}
-	if r.NamePrefix+r.NameSuffix != "" && found == 0 {
-		r.warn("spec.namePrefix and spec.nameSuffix change no name: the bundle has no objects but CustomResourceDefinitions, APIServices and Namespaces")
+	if names.Prefix+names.Suffix != "" && found == 0 {
+		r.warn("%s changes no name: the bundle has no objects but CustomResourceDefinitions, APIServices and Namespaces", field)
 	}
-	r.refuseCollisions()
+	r.refuseCollisions(field)
 	if len(r.renames.exact) == 0 || len(r.problems) > 0 {
 		return
 	}
@@ -82,6 +83,22 @@ func (r *run) rename() {
 		f.follow(kind)
 		r.warnOfNames(e, f, kind)
 	}
+	for _, e := range entries {
+		e.now = r.identify(e.Manifest)
+		e.referenced = e.now
+	}
+}
+
+// allRenames are the names that objects have in the end, by what they are in the bundle.
+func (r *run) allRenames() renames {
+	all := renames{exact: map[manifest.ID]string{}}
+	for _, e := range r.left() {
+		all.exact[e.original] = e.Object.GetName()
+	}
+	for _, c := range r.companions {
+		all.exact[c.original] = c.now.Name
+	}
+	return all
 }
 
 // rememberParams remembers the kind of the parameters of an admission policy.
@@ -95,7 +112,7 @@ func (r *run) rememberParams(e *entry) {
 	version, _ := param["apiVersion"].(string)
 	name, _ := param["kind"].(string)
 	if parsed, err := schema.ParseGroupVersion(version); err == nil {
-		r.renames.params[manifest.ID{GroupKind: kind, Name: e.original.Name}] = kindOf(parsed.Group, name)
+		r.renames.params[manifest.ID{GroupKind: kind, Name: e.referenced.Name}] = kindOf(parsed.Group, name)
 	}
 }
 
@@ -115,12 +132,12 @@ func (r *run) remember(was manifest.ID, now string) {
 }
 
 // refuseLongName refuses what only the API server would refuse, object by object.
-func (r *run) refuseLongName(e *entry) {
+func (r *run) refuseLongName(field string, e *entry) {
 	most := 253
 	if e.Object.GetKind() == "Service" && e.Object.GetAPIVersion() == "v1" {
 		most = 63
 	}
 	if name := e.Object.GetName(); len(name) > most {
-		r.refuseAt(e, fmt.Sprintf("with spec.namePrefix and spec.nameSuffix its name has %d characters, and %d at most are allowed", len(name), most), "shorten them")
+		r.refuseAt(e, fmt.Sprintf("with %s its name has %d characters, and %d at most are allowed", field, len(name), most), "shorten it")
 	}
 }

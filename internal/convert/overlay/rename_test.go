@@ -174,7 +174,7 @@ func TestNamesThatCannotBe(t *testing.T) {
 	if _, _, problems := outcome(t, "{apiVersion: v1, kind: Service, metadata: {name: "+long+"}}", overlay.Options{NamePrefix: "four"}); !strings.Contains(problems, "its name has 64 characters, and 63 at most are allowed; shorten them") {
 		t.Error(problems)
 	}
-	if _, warnings, problems := outcome(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}", overlay.Options{NamePrefix: "four"}); problems != "" || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "spec.namePrefix and spec.nameSuffix change no name") {
+	if _, warnings, problems := outcome(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}", overlay.Options{NamePrefix: "four"}); problems != "" || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "spec.processors[].names.prefix and spec.processors[].names.suffix change no name") {
 		t.Error(problems, warnings)
 	}
 	rename := overlay.Options{NamePrefix: "a", Patches: []overlay.Patch{{Text: "[{op: replace, path: /metadata/name, value: yy}]", Target: target(overlay.Selector{Name: "b"})}}}

@@ -64,11 +64,8 @@ func fullName(name string) string {
 
 // rewriteImages moves the images of containers, image volumes, and those that a registry+v1 bundle lists, where its
 // operator is told of them.
-func (r *run) rewriteImages() {
-	if len(r.ImageRewrites) == 0 {
-		return
-	}
-	w := newRewriter(r.ImageRewrites, r.bundle.RelatedImages)
+func (r *run) rewriteImages(field string, rewrites []Rewrite) {
+	w := newRewriter(rewrites, r.bundle.RelatedImages)
 	for _, e := range r.left() {
 		eachImage(e, w.image)
 		if at, has := podSpecs[e.original.GroupKind]; has {
@@ -78,10 +75,13 @@ func (r *run) rewriteImages() {
 			walkContainers(e.Object.Object, w.operands)
 		}
 	}
-	for i, rewrite := range r.ImageRewrites {
+	for i, rewrite := range rewrites {
 		if !w.used[i] {
-			r.warn("spec.imageRewrites[%d]: no image is of %s", i, shorten(rewrite.From))
+			r.warn("%s[%d]: no image is of %s", field, i, shorten(rewrite.From))
 		}
+	}
+	for i, image := range r.bundle.RelatedImages { // as a processor after this one finds them
+		r.bundle.RelatedImages[i] = w.image(image)
 	}
 }
 

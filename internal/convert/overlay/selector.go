@@ -60,20 +60,20 @@ func newTarget(s Selector, budget *pattern.Budget) (*target, error) {
 }
 
 // CheckTargets checks the targets of patches, within one budget for their patterns. The error names the field.
-func CheckTargets(patches []Patch) error {
+func CheckTargets(o Options) error {
 	budget := pattern.NewBudget()
-	for i, p := range patches {
-		if p.Target == nil {
+	for i, p := range o.Processors {
+		if p.Patch == nil || p.Patch.Target == nil {
 			continue
 		}
-		if _, err := newTarget(*p.Target, budget); err != nil {
-			return fmt.Errorf("spec.patches[%d].target: %w", i, err)
+		if _, err := newTarget(*p.Patch.Target, budget); err != nil {
+			return fmt.Errorf("spec.processors[%d].patch.target: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// selects tells whether an object is meant: by what it is in the bundle, or has become by a patch before.
+// selects tells whether an object is meant: by what it is in the bundle, or has become by a processor before.
 func (t *target) selects(e *entry) bool {
 	return (t.is(e.original) || e.now != e.original && t.is(e.now)) && t.version(e.Object.GroupVersionKind().Version) &&
 		(t.labels.Empty() || t.labels.Matches(labels.Set(e.Object.GetLabels()))) &&

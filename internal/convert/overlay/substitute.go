@@ -20,32 +20,29 @@ const (
 
 // substitute replaces the variables in all texts of the objects. A text that is read from YAML stays one text, whatever a
 // value contains: no value can change what an object consists of.
-func (r *run) substitute() {
-	if r.Substitution == nil {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Substitution.Given)) {
+func (r *run) substitute(field string, v Variables) {
+	for _, name := range slices.Sorted(maps.Keys(v.Given)) {
 		if !variables.IsName(name) {
-			r.refuse(fmt.Sprintf("spec.postBuild.substitute[%q]", shorten(name)), "this is no name of a variable",
+			r.refuse(fmt.Sprintf("%s.values[%q]", field, shorten(name)), "this is no name of a variable",
 				"use letters, digits and underscores, no digit first")
 		}
 	}
 	if len(r.problems) > 0 {
 		return
 	}
-	values := variables.New(r.Substitution.Given, r.Substitution.Read)
+	values := variables.New(v.Given, v.Read)
 	for _, e := range r.left() {
 		if !r.substituted(e) {
 			continue
 		}
 		for _, fault := range values.Replace(e.Object) {
-			r.refuseAt(e, "spec.postBuild: "+fault.Path+": "+fault.Message,
+			r.refuseAt(e, field+": "+fault.Path+": "+fault.Message,
 				"give the variable a value, write $${ for what is no variable, or annotate the object with "+satchelSubstitute+": "+disabled)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Substitution.Given)) {
+	for _, name := range slices.Sorted(maps.Keys(v.Given)) {
 		if !values.Used(name) && len(r.problems) == 0 {
-			r.warn("spec.postBuild.substitute: no object has the variable %s", name)
+			r.warn("%s.values: no object has the variable %s", field, name)
 		}
 	}
 }

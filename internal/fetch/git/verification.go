@@ -40,7 +40,7 @@ func checkVerification(v *Verification, w wanted) error {
 	case v.Mode != VerifyHEAD && v.Mode != VerifyTag && v.Mode != VerifyTagAndHEAD:
 		return fetch.Errorf(fetch.Refused, "the mode of verification %s is not known: use HEAD, Tag or TagAndHEAD", fetch.Quote(string(v.Mode)))
 	case v.Mode != VerifyHEAD && w.tag == "" && w.semver.Empty() && !strings.HasPrefix(w.name, tagPrefix):
-		return fetch.Errorf(fetch.Refused, "a tag can be verified only where one is taken: give ref.tag, ref.semver or ref.name "+
+		return fetch.Errorf(fetch.Refused, "a tag can be verified only where one is taken: give ref.tag, ref.version or ref.name "+
 			"with refs/tags/, or verify with the mode HEAD")
 	}
 	return nil

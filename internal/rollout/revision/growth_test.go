@@ -37,7 +37,7 @@ func TestM38Growth(t *testing.T) {
 	long, kilo := strings.Repeat("x", 200_000), strings.Repeat("y", 1024)
 	template := func(fields string) string { return `{"serviceAccountName":"installer",` + fields + `}` }
 	many := func(n int) string {
-		return template(`"postBuild":{"substitute":{"b":"` + strings.Repeat("$(a)", n) + `"}}`)
+		return template(`"processors":[{"variables":{"values":{"b":"` + strings.Repeat("$(a)", n) + `"}}}]`)
 	}
 	fromAnnotation := []v1alpha1.RolloutVariable{{Name: "a", Annotation: "big"}}
 	value := []v1alpha1.RolloutVariable{{Name: "a", Value: &kilo}}
@@ -54,20 +54,20 @@ func TestM38Growth(t *testing.T) {
 		"default":           {reason: "the same, of the default", template: many(15_000), variables: []v1alpha1.RolloutVariable{{Name: "a", Label: "none", Default: &kilo}}},
 		"short annotation":  {reason: "12,000 × 4 KiB", template: many(12_000), variables: fromAnnotation, big: strings.Repeat("x", MaxValueBytes)},
 		"long, named once":  {reason: "a value is bounded", template: many(1), variables: fromAnnotation, big: strings.Repeat("x", MaxValueBytes+1)},
-		"long, not named":   {reason: "it gets into postBuild", template: template(`"postBuild":{}`), variables: fromAnnotation, big: strings.Repeat("x", MaxValueBytes+1)},
+		"long, not named":   {reason: "it gets into a processor", template: template(`"processors":[{"variables":{}}]`), variables: fromAnnotation, big: strings.Repeat("x", MaxValueBytes+1)},
 		"label":             {reason: "labels of the spec may be long", template: many(12_000), variables: []v1alpha1.RolloutVariable{{Name: "a", Label: "big"}}, big: long},
 		"path":              {reason: "another field", template: template(`"path":"` + strings.Repeat("$(a)", 15_000) + `"`), variables: value},
-		"installNamespace":  {reason: "another field", template: template(`"installNamespace":"` + strings.Repeat("$(cluster)", 6_000) + `"`), fits: true},
-		"remote account":    {reason: "another field", template: template(`"remoteServiceAccountName":"` + strings.Repeat("$(a)", 15_000) + `"`), variables: value},
+		"namespace":         {reason: "another field", template: template(`"target":{"namespace":"` + strings.Repeat("$(cluster)", 6_000) + `"}`), fits: true},
+		"remote account":    {reason: "another field", template: template(`"target":{"serviceAccountName":"` + strings.Repeat("$(a)", 15_000) + `"}`), variables: value},
 		"release":           {reason: "another field", template: template(`"helm":{"releaseName":"` + strings.Repeat("$(a)", 15_000) + `"}`), variables: value},
-		"many variables":    {reason: "each is small", template: template(`"postBuild":{"substitute":{` + entries(900, `"v#":"`+strings.Repeat("$(a)", 10)+`"`) + `}}`), variables: value},
+		"many variables":    {reason: "each is small", template: template(`"processors":[{"variables":{"values":{` + entries(900, `"v#":"`+strings.Repeat("$(a)", 10)+`"`) + `}}}]`), variables: value},
 		"values files":      {reason: "each is small", template: template(`"helm":{"valuesFrom":[` + entries(50, `{"kind":"Secret","name":"`+strings.Repeat("$(a)", 200)+`#"}`) + `]}`), variables: value},
-		"too many inputs":   {reason: "as in a BundleDeployment", template: template(`"postBuild":{"substituteFrom":[` + entries(1_500, `{"kind":"Secret","name":"a#"}`) + `]}`)},
-		"too many values":   {reason: "as in a BundleDeployment", template: template(`"postBuild":{"substitute":{` + entries(2_000, `"v#":"1"`) + `}}`)},
-		"override":          {reason: "patches have references, too", template: template(`"postBuild":{}`), variables: value, overrides: patches(1, `{"postBuild":{"substitute":{"b#":"`+strings.Repeat("$(a)", 3_900)+`"}}}`)},
-		"overrides, joined": {reason: "each alone is small enough", template: template(`"postBuild":{}`), variables: value, overrides: patches(32, `{"postBuild":{"substitute":{"b#":"`+strings.Repeat("$(a)", 20)+`"}}}`)},
-		"overrides, long":   {reason: "without any variable", template: template(`"path":"a"`), overrides: patches(32, `{"postBuild":{"substitute":{"b#":"`+strings.Repeat("z", 15_000)+`"}}}`)},
-		"escaped":           {reason: "they become shorter", template: template(`"postBuild":{"substitute":{"b":"` + strings.Repeat("$$(a)", 12_000) + `"}}`), variables: value, fits: true},
+		"too many inputs":   {reason: "as in a BundleDeployment", template: template(`"processors":[{"variables":{"valuesFrom":[` + entries(1_500, `{"kind":"Secret","name":"a#"}`) + `]}}]`)},
+		"too many values":   {reason: "as in a BundleDeployment", template: template(`"processors":[{"variables":{"values":{` + entries(2_000, `"v#":"1"`) + `}}}]`)},
+		"override":          {reason: "patches have references, too", template: template(`"processors":[{"variables":{}}]`), variables: value, overrides: patches(1, `{"processors":[{"variables":{"values":{"b#":"`+strings.Repeat("$(a)", 3_900)+`"}}}]}`)},
+		"overrides, joined": {reason: "each alone is small enough", template: template(`"processors":[{"variables":{}}]`), variables: value, overrides: patches(32, `{"processors":[{"variables":{"values":{"b#":"`+strings.Repeat("$(a)", 20)+`"}}}]}`)},
+		"overrides, long":   {reason: "without any variable", template: template(`"path":"a"`), overrides: patches(32, `{"processors":[{"variables":{"values":{"b#":"`+strings.Repeat("z", 15_000)+`"}}}]}`)},
+		"escaped":           {reason: "they become shorter", template: template(`"processors":[{"variables":{"values":{"b":"` + strings.Repeat("$$(a)", 12_000) + `"}}}]`), variables: value, fits: true},
 		"many":              {reason: "below the limit", template: many(150), variables: value, fits: true},
 		"nested":            {reason: "values are not replaced again", template: many(40), variables: []v1alpha1.RolloutVariable{{Name: "a", Value: new(strings.Repeat("$(b)", 200))}, {Name: "b", Value: &kilo}}, fits: true},
 	}
@@ -126,7 +126,7 @@ func patches(n int, patch string) []v1alpha1.RolloutOverride {
 func TestM38Problems(t *testing.T) {
 	spec := &v1alpha1.BundleRolloutSpec{Variables: []v1alpha1.RolloutVariable{{Name: "a", Label: "absent"}}}
 	for name, template := range map[string]string{
-		"missing values":  `{"serviceAccountName":"i","postBuild":{"substitute":{` + entries(900, `"v#":"$(a)"`) + `}}}`,
+		"missing values":  `{"serviceAccountName":"i","processors":[{"variables":{"values":{` + entries(900, `"v#":"$(a)"`) + `}}}]}`,
 		"unknown fields":  `{"serviceAccountName":"i",` + entries(3_000, `"f#":1`) + `}`,
 		"wrong label":     `{"serviceAccountName":"i"}`,
 		"unknown in list": `{"serviceAccountName":"i","helm":{"valuesFrom":[` + entries(49, `{"kind":"Secret","name":"a","f#":1}`) + `]}}`,

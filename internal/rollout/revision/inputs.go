@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // InputName is the name of the copy of a shared input of a revision, by its index in Data.Inputs.
@@ -77,9 +78,9 @@ func InputsOf(spec *v1alpha1.BundleDeploymentSpec) []FrozenInput {
 			found = append(found, FrozenInput{Kind: one.Kind, Name: one.Name, Required: !one.Optional})
 		}
 	}
-	if spec.PostBuild != nil {
-		for i := range spec.PostBuild.SubstituteFrom {
-			one := &spec.PostBuild.SubstituteFrom[i]
+	for _, variables := range effective.Variables(spec) {
+		for i := range variables.ValuesFrom {
+			one := &variables.ValuesFrom[i]
 			found = append(found, FrozenInput{Kind: one.Kind, Name: one.Name, Required: !one.Optional})
 		}
 	}
@@ -95,12 +96,12 @@ func replaceInputs(spec *v1alpha1.BundleDeploymentSpec, by func(kind, name strin
 		}
 		spec.Helm.ValuesFrom = slices.DeleteFunc(from, func(v v1alpha1.ValuesReference) bool { return v.Name == "" })
 	}
-	if spec.PostBuild != nil {
-		from := spec.PostBuild.SubstituteFrom
+	for _, variables := range effective.Variables(spec) {
+		from := variables.ValuesFrom
 		for i := range from {
 			from[i].Name = by(from[i].Kind, from[i].Name)
 		}
-		spec.PostBuild.SubstituteFrom = slices.DeleteFunc(from, func(s v1alpha1.SubstituteReference) bool { return s.Name == "" })
+		variables.ValuesFrom = slices.DeleteFunc(from, func(s v1alpha1.VariablesReference) bool { return s.Name == "" })
 	}
 }
 

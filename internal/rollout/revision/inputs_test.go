@@ -11,7 +11,7 @@ import (
 func TestOwnInputs(t *testing.T) {
 	data := fullData(t)
 	data.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","helm":{"valuesFrom":[{"kind":"ConfigMap","name":"values-$(cluster)"},{"kind":"Secret","name":"shared"},
-		{"kind":"ConfigMap","name":"values-$(cluster)","optional":true}]},"postBuild":{"substituteFrom":[{"kind":"Secret","name":"of-$(region)","optional":true}]}}`)
+		{"kind":"ConfigMap","name":"values-$(cluster)","optional":true}]},"processors":[{"variables":{"valuesFrom":[{"kind":"Secret","name":"of-$(region)","optional":true}]}}]}`)
 	if !data.HasOwnInputs() {
 		t.Fatal("it has inputs of single clusters")
 	}

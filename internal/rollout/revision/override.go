@@ -5,7 +5,6 @@ package revision
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,8 +26,8 @@ const (
 
 // Fields of a BundleDeployment that the rollout sets, and those that are equal on all clusters.
 var (
-	ownFields    = []string{"source", "sourceRef", "catalog", "kubeConfig", "suspend", "dependsOn"}
-	sharedFields = []string{"serviceAccountName", "installNamespace", "approval"}
+	ownFields    = []string{"source", "sourceRef", "catalog", "target.kubeConfig", "target.clusterProfileRef", "suspend", "dependsOn"}
+	sharedFields = []string{"serviceAccountName", "target.namespace", "approval"}
 )
 
 // override is a patch for some clusters.
@@ -67,16 +66,26 @@ func refuseFields(field string, object []byte, refused []string) error {
 		return fmt.Errorf("%s is not an object", field)
 	}
 	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	for _, path := range slices.Sorted(slices.Values(refused)) {
 		switch {
-		case !slices.Contains(refused, name):
-		case slices.Contains(ownFields, name):
-			problems = append(problems, fmt.Errorf("%s.%s is set by the rollout: remove it", field, name))
+		case !hasPath(fields, strings.Split(path, ".")):
+		case slices.Contains(ownFields, path):
+			problems = append(problems, fmt.Errorf("%s.%s is set by the rollout: remove it", field, path))
 		default:
-			problems = append(problems, fmt.Errorf("%s.%s has to be the same on all clusters: set it in spec.template.spec", field, name))
+			problems = append(problems, fmt.Errorf("%s.%s has to be the same on all clusters: set it in spec.template.spec", field, path))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// hasPath tells whether an object has a value at a path, or replaces what contains it as a whole, such as by null.
+func hasPath(fields map[string]any, path []string) bool {
+	value, has := fields[path[0]]
+	if !has || len(path) == 1 {
+		return has
+	}
+	within, isObject := value.(map[string]any)
+	return !isObject || hasPath(within, path[1:])
 }
 
 // merge applies the patches for a cluster, in their order, as RFC 7386 defines it.

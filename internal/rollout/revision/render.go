@@ -18,6 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/format"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // longestName bounds the names of BundleDeployments, and digitsOfLongName is how many digits replace the end of a longer one.
@@ -126,10 +127,10 @@ func (r *Renderer) complete(spec *v1alpha1.BundleDeploymentSpec, cluster *Cluste
 	spec.SourceRef = &v1alpha1.SourceReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleSourceKind, Name: SourceName(r.rollout, r.revision),
 	}
-	spec.KubeConfig = cluster.KubeConfig.DeepCopy()
-	spec.RemoteServiceAccountName = cmp.Or(cluster.RemoteServiceAccountName, spec.RemoteServiceAccountName)
+	spec.Target.ClusterReference = cluster.KubeConfig.DeepCopy()
+	spec.Target.ServiceAccountName = cmp.Or(cluster.RemoteServiceAccountName, spec.Target.ServiceAccountName)
 	if cluster.KubeConfig == nil { // it is the cluster of the rollout, which has no remote accounts
-		spec.RemoteServiceAccountName = ""
+		spec.Target.ServiceAccountName = ""
 	}
 	for _, other := range r.dependsOn {
 		spec.DependsOn = append(spec.DependsOn, v1alpha1.Dependency{Name: ChildName(other.Name, cluster.Name)})
@@ -156,7 +157,7 @@ func (r *Renderer) label(child *Child, cluster *Cluster) error {
 // mostProblems bounds the problems of one spec that are named: every cluster may have them.
 const mostProblems = 10
 
-// expandSpec replaces variables in the fields that may have them, and adds the variables to those of postBuild.
+// expandSpec replaces variables in the fields that may have them, and adds the variables to those of the processors.
 func expandSpec(spec *v1alpha1.BundleDeploymentSpec, left *room, known map[string]string) error {
 	var problems []error
 	replace := func(field string, text *string) {
@@ -173,41 +174,42 @@ func expandSpec(spec *v1alpha1.BundleDeploymentSpec, left *room, known map[strin
 		*text = expanded
 	}
 	replace("path", &spec.Path)
-	replace("installNamespace", &spec.InstallNamespace)
-	replace("remoteServiceAccountName", &spec.RemoteServiceAccountName)
+	replace("target.namespace", &spec.Target.Namespace)
+	replace("target.serviceAccountName", &spec.Target.ServiceAccountName)
 	if spec.Helm != nil {
 		replace("helm.releaseName", &spec.Helm.ReleaseName)
 		for i := range spec.Helm.ValuesFrom {
 			replace(fmt.Sprintf("helm.valuesFrom[%d].name", i), &spec.Helm.ValuesFrom[i].Name)
 		}
 	}
-	if spec.PostBuild != nil {
-		for _, name := range slices.Sorted(maps.Keys(spec.PostBuild.Substitute)) {
-			value := spec.PostBuild.Substitute[name]
-			replace("postBuild.substitute."+name, &value)
-			spec.PostBuild.Substitute[name] = value
+	for at, variables := range effective.Variables(spec) {
+		field := fmt.Sprintf("processors[%d].variables.", at)
+		for _, name := range slices.Sorted(maps.Keys(variables.Values)) {
+			value := variables.Values[name]
+			replace(field+"values."+name, &value)
+			variables.Values[name] = value
 		}
-		for i := range spec.PostBuild.SubstituteFrom {
-			replace(fmt.Sprintf("postBuild.substituteFrom[%d].name", i), &spec.PostBuild.SubstituteFrom[i].Name)
+		for i := range variables.ValuesFrom {
+			replace(fmt.Sprintf("%svaluesFrom[%d].name", field, i), &variables.ValuesFrom[i].Name)
 		}
-		problems = append(problems, addVariables(spec.PostBuild, left, known))
+		problems = append(problems, addVariables(variables, left, known))
 	}
 	return errors.Join(problems...)
 }
 
-// addVariables makes the variables of the rollout variables of postBuild, unless it sets them itself.
-func addVariables(postBuild *v1alpha1.PostBuild, left *room, known map[string]string) error {
-	if postBuild.Substitute == nil {
-		postBuild.Substitute = map[string]string{}
+// addVariables makes the variables of the rollout variables of a processor, unless it sets them itself.
+func addVariables(of *v1alpha1.VariablesProcessor, left *room, known map[string]string) error {
+	if of.Values == nil {
+		of.Values = map[string]string{}
 	}
 	for name, value := range known {
-		if _, set := postBuild.Substitute[name]; set {
+		if _, set := of.Values[name]; set {
 			continue
 		}
 		if err := left.take(len(name) + len(value)); err != nil {
 			return err
 		}
-		postBuild.Substitute[name] = value
+		of.Values[name] = value
 	}
 	return nil
 }

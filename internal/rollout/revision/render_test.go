@@ -37,16 +37,19 @@ template:
   spec:
     serviceAccountName: deployer
     path: overlays/$(region)/$$(region)
-    installNamespace: apps-$(cluster)
-    timeout: 2m
-    remoteServiceAccountName: deployer-$(region)
+    target:
+      namespace: apps-$(cluster)
+      serviceAccountName: deployer-$(region)
+    health:
+      timeout: 2m
     helm:
       releaseName: app-$(cluster)
       values: {replicas: 3, text: "$(region) is text here", list: [1, 2]}
       valuesFrom: [{kind: ConfigMap, name: "values-$(cluster)"}, {kind: Secret, name: shared}, {kind: ConfigMap, name: absent, optional: true}]
-    postBuild:
-      substitute: {tier: "$(tier)-x", region: mine}
-      substituteFrom: [{kind: ConfigMap, name: all}]
+    processors:
+    - variables:
+        values: {tier: "$(tier)-x", region: mine}
+        valuesFrom: [{kind: ConfigMap, name: all}]
 variables:
 - {name: region, label: topology.kubernetes.io/region, default: eu}
 - {name: tier, annotation: tier}
@@ -66,7 +69,7 @@ func fullData(t testing.TB) Data {
 func canary() *Cluster {
 	return &Cluster{
 		Name: "dc1", Labels: map[string]string{"ring": "canary", "topology.kubernetes.io/region": "us"}, Annotations: map[string]string{"tier": "edge"},
-		KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "dc1", Key: "value"}},
+		KubeConfig: &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "dc1", Key: "value"}}},
 	}
 }
 
@@ -147,7 +150,7 @@ func TestRenderIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = renderer.Render(&Cluster{Name: "dc3"})
-	if err == nil || !strings.Contains(err.Error(), "spec.postBuild.substitute.tier: the variable tier has no value: give the cluster the label, annotation or property") {
+	if err == nil || !strings.Contains(err.Error(), "spec.processors[].variables.values.tier: the variable tier has no value: give the cluster the label, annotation or property") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -169,7 +172,7 @@ func TestCheckTemplate(t *testing.T) {
 		"unknown variable": {"it has no value on any cluster", with("path: a/$(zone)"), "spec.path: the variable zone has no value"},
 		"install namespace": {
 			"it cannot change, and labels do", with(`installNamespace: "$(region)"`) + "\nvariables: [{name: region, value: a}]",
-			"spec.template.spec.installNamespace may have no variable but $(cluster)",
+			"spec.template.spec.target.namespace may have no variable but $(cluster)",
 		},
 		"deadline":          {"clusters would be overdue before they fail", with("timeout: 15m"), "spec.strategy.progressDeadline (15m0s) has to be longer than spec.template.spec.timeout (15m0s)"},
 		"patched deadline":  {"as above", patch("{timeout: 1h}"), "has to be longer than spec.overrides[0].patch, merged.timeout (1h0m0s)"},
@@ -198,7 +201,7 @@ func TestRevision(t *testing.T) {
 		t.Fatalf("%s, %v", digest, err)
 	}
 	pinned := base
-	pinned.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/a@sha256:1"}}}
+	pinned.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "example.org/a@sha256:1"}}}
 	if again, _ := pinned.Digest(); again != digest {
 		t.Error("another commit with the same content is another revision")
 	}
@@ -230,7 +233,7 @@ func TestRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := Decode(data, digest)
-	if err != nil || back.Sources[0].Image.Ref != "example.org/a@sha256:1" {
+	if err != nil || back.Sources[0].Image.Reference != "example.org/a@sha256:1" {
 		t.Errorf("decoded %+v: %v", back, err)
 	}
 	if _, err := Decode(data, "sha256:"+strings.Repeat("0", 64)); err == nil {
@@ -300,7 +303,7 @@ func FuzzRender(f *testing.F) {
 		if err != nil || len(text) > 8*(MaxTemplateBytes+MaxPatchBytes) {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
-		if child.Spec.Source != nil || child.Spec.Suspend || child.Spec.ServiceAccountName == "" || child.Spec.KubeConfig != nil {
+		if child.Spec.Source != nil || child.Spec.Suspend || child.Spec.ServiceAccountName == "" || child.Spec.Target.ClusterReference != nil {
 			t.Errorf("the rollout does not set %s", text)
 		}
 	})

@@ -56,13 +56,16 @@ func checkCounts(field string, spec *v1alpha1.BundleDeploymentSpec) error {
 	tooMany := func(name string, most int) error {
 		return &SizeError{fmt.Errorf("%s.%s has more than %d entries: use fewer and larger ones", field, name, most)}
 	}
-	switch {
-	case spec.Helm != nil && len(spec.Helm.ValuesFrom) > mostInputs:
+	if spec.Helm != nil && len(spec.Helm.ValuesFrom) > mostInputs {
 		return tooMany("helm.valuesFrom", mostInputs)
-	case spec.PostBuild != nil && len(spec.PostBuild.SubstituteFrom) > mostInputs:
-		return tooMany("postBuild.substituteFrom", mostInputs)
-	case spec.PostBuild != nil && len(spec.PostBuild.Substitute) > mostVariables:
-		return tooMany("postBuild.substitute", mostVariables)
+	}
+	for i, variables := range effective.Variables(spec) {
+		switch {
+		case len(variables.ValuesFrom) > mostInputs:
+			return tooMany(fmt.Sprintf("processors[%d].variables.valuesFrom", i), mostInputs)
+		case len(variables.Values) > mostVariables:
+			return tooMany(fmt.Sprintf("processors[%d].variables.values", i), mostVariables)
+		}
 	}
 	return nil
 }
@@ -129,7 +132,7 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 		}
 	}
 	left := room(MaxSpecBytes - len(merged))
-	if onlyCluster := read.InstallNamespace; hasVariable(onlyCluster) {
+	if onlyCluster := read.Target.Namespace; hasVariable(onlyCluster) {
 		if _, err := expand(onlyCluster, &left, func(name string) (string, bool) { return "", name == clusterVariable }); err != nil {
 			problems = append(problems, fmt.Errorf("%s.installNamespace may have no variable but $(cluster): it cannot change", field))
 		}

@@ -29,14 +29,14 @@ type Cluster struct {
 	// Unhealthy tells that its ClusterProfile says so of its control plane.
 	Unhealthy bool
 	// KubeConfig is nil for the cluster of the rollout itself.
-	KubeConfig *v1alpha1.KubeConfigReference
+	KubeConfig *v1alpha1.ClusterReference
 	// RemoteServiceAccountName is used instead of that of the template.
 	RemoteServiceAccountName string
 }
 
 // IsReachedBy tells whether a BundleDeployment has the kubeconfig of the cluster.
 func (c Cluster) IsReachedBy(live *v1alpha1.BundleDeployment) bool {
-	return equality.Semantic.DeepEqual(live.Spec.KubeConfig, c.KubeConfig)
+	return equality.Semantic.DeepEqual(live.Spec.Target.ClusterReference, c.KubeConfig)
 }
 
 // clusterVariable is the name of the variable that every rollout has.
@@ -51,7 +51,7 @@ func values(variables []v1alpha1.RolloutVariable, cluster *Cluster) (map[string]
 	for i := range variables {
 		value, has := valueOf(&variables[i], cluster)
 		if len(value) > MaxValueBytes {
-			return nil, &SizeError{fmt.Errorf("the value of the variable %s has more than %d bytes: shorten the label, annotation or property that it is read from, or use a ConfigMap with $(cluster) in its name in postBuild.substituteFrom", variables[i].Name, MaxValueBytes)}
+			return nil, &SizeError{fmt.Errorf("the value of the variable %s has more than %d bytes: shorten the label, annotation or property that it is read from, or use a ConfigMap with $(cluster) in its name in spec.template.spec.processors[].variables.valuesFrom", variables[i].Name, MaxValueBytes)}
 		}
 		if has {
 			found[variables[i].Name] = value

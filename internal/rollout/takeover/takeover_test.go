@@ -22,8 +22,8 @@ func fleet(uid string, change ...func(*v1alpha1.BundleRolloutSpec)) *v1alpha1.Bu
 	}
 	cluster := func(name string) v1alpha1.RolloutClusters {
 		return v1alpha1.RolloutClusters{Cluster: &v1alpha1.RolloutCluster{
-			Name: name, Labels: map[string]string{"env": name}, RemoteServiceAccountName: "installer",
-			KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}},
+			Name: name, Labels: map[string]string{"env": name}, ServiceAccountName: "installer",
+			ClusterReference: &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}},
 		}}
 	}
 	of := &v1alpha1.BundleRollout{ObjectMeta: metav1.ObjectMeta{Namespace: "waves", Name: "fleet", UID: types.UID(uid)}}
@@ -71,9 +71,9 @@ func TestR40Takeover(t *testing.T) {
 			s.Strategy.Waves[0], s.Strategy.Waves[1] = s.Strategy.Waves[1], s.Strategy.Waves[0]
 		}, true},
 		"selector":       {"another wave", func(s *v1alpha1.BundleRolloutSpec) { s.Strategy.Waves[0].Selector = metav1.LabelSelector{} }, true},
-		"kubeconfig":     {"another cluster", func(s *v1alpha1.BundleRolloutSpec) { first(s).KubeConfig.SecretRef.Name = "canary" }, true},
-		"key":            {"another cluster", func(s *v1alpha1.BundleRolloutSpec) { first(s).KubeConfig.SecretRef.Key = "other" }, true},
-		"remote account": {"other permissions", func(s *v1alpha1.BundleRolloutSpec) { first(s).RemoteServiceAccountName = "admin" }, true},
+		"kubeconfig":     {"another cluster", func(s *v1alpha1.BundleRolloutSpec) { first(s).ClusterReference.KubeConfig.SecretRef.Name = "canary" }, true},
+		"key":            {"another cluster", func(s *v1alpha1.BundleRolloutSpec) { first(s).ClusterReference.KubeConfig.SecretRef.Key = "other" }, true},
+		"remote account": {"other permissions", func(s *v1alpha1.BundleRolloutSpec) { first(s).ServiceAccountName = "admin" }, true},
 		"unmatched":      {"other clusters", func(s *v1alpha1.BundleRolloutSpec) { s.Strategy.UnmatchedClusters = v1alpha1.UnmatchedExclude }, true},
 		"all wait": {"nothing begins without an approval", func(s *v1alpha1.BundleRolloutSpec) {
 			s.Strategy.Waves[0].Approval = v1alpha1.WaveApprovalBoth

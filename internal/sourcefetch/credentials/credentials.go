@@ -175,7 +175,7 @@ const githubProvider = "github"
 // GitCredentials reads the login to a repository.
 func GitCredentials(secret *corev1.Secret, spec *v1alpha1.GitSource, o *git.Options) error {
 	switch {
-	case strings.HasPrefix(spec.Repository, "ssh:"):
+	case strings.HasPrefix(spec.URL, "ssh:"):
 		if len(secret.Data[keyIdentity]) == 0 || len(secret.Data[keyKnownHosts]) == 0 {
 			return malformed(secret, "it needs %s, a private key, and %s, the keys of the server, for an ssh:// repository", keyIdentity, keyKnownHosts)
 		}

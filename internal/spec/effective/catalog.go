@@ -15,7 +15,7 @@ func OwnsSource(d *v1alpha1.BundleDeployment) bool {
 
 // CatalogBundleSource is the spec of the BundleSource with the image of a bundle of a catalog. The durations are the defaults of the API.
 func CatalogBundleSource(how *v1alpha1.CatalogImage, reference string) v1alpha1.BundleSourceSpec {
-	image := v1alpha1.ImageSource{Ref: reference}
+	image := v1alpha1.ImageSource{Reference: reference}
 	spec := v1alpha1.BundleSourceSpec{Interval: v1alpha1.Duration{Duration: 10 * time.Minute}, Timeout: v1alpha1.Duration{Duration: time.Minute}}
 	if how != nil {
 		image.Platform = how.Platform

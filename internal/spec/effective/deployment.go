@@ -6,6 +6,7 @@ package effective
 
 import (
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
@@ -13,10 +14,10 @@ import (
 
 // InstallNamespace is the namespace of objects that name none.
 func InstallNamespace(d *v1alpha1.BundleDeployment) string {
-	if d.Spec.InstallNamespace == "" {
+	if d.Spec.Target.Namespace == "" {
 		return d.Namespace
 	}
-	return d.Spec.InstallNamespace
+	return d.Spec.Target.Namespace
 }
 
 // SourceName is the name of the BundleSource that is installed: the referenced
@@ -56,14 +57,14 @@ func RetryInterval(spec *v1alpha1.BundleDeploymentSpec) time.Duration {
 
 // Timeout is how long a revision may take to become healthy.
 func Timeout(spec *v1alpha1.BundleDeploymentSpec) time.Duration {
-	return orDefault(spec.Timeout, 5*time.Minute)
+	return orDefault(spec.Health.Timeout, 5*time.Minute)
 }
 
 // Problem says what of the spec cannot be read, although it was stored; nil when
 // nothing is wrong.
 func Problem(spec *v1alpha1.BundleDeploymentSpec) error {
 	problems := []error{
-		problem("spec.interval", spec.Interval), problem("spec.retryInterval", spec.RetryInterval), problem("spec.timeout", spec.Timeout),
+		problem("spec.interval", spec.Interval), problem("spec.retryInterval", spec.RetryInterval), problem("spec.health.timeout", spec.Health.Timeout),
 	}
 	if spec.Source != nil {
 		problems = append(problems, problem("spec.source.interval", spec.Source.Interval), problem("spec.source.timeout", spec.Source.Timeout))
@@ -80,32 +81,43 @@ func ApprovalMode(spec *v1alpha1.BundleDeploymentSpec) v1alpha1.ApprovalMode {
 }
 
 // DriftMode is what is done about drift.
-func DriftMode(spec *v1alpha1.BundleDeploymentSpec) v1alpha1.DriftMode {
-	if spec.DriftDetection == nil || spec.DriftDetection.Mode == "" {
+func DriftMode(spec *v1alpha1.BundleDeploymentSpec) v1alpha1.DriftCorrection {
+	if spec.Drift == nil || spec.Drift.Correction == "" {
 		return v1alpha1.DriftEnabled
 	}
-	return spec.DriftDetection.Mode
+	return spec.Drift.Correction
 }
 
 // DeletesCRDs tells whether CustomResourceDefinitions may be deleted.
 func DeletesCRDs(spec *v1alpha1.BundleDeploymentSpec) bool {
-	return spec.CRDs != nil && spec.CRDs.DeletionPolicy == v1alpha1.DeletionDelete
+	return spec.Apply.CRDs != nil && spec.Apply.CRDs.DeletionPolicy == v1alpha1.DeletionDelete
 }
 
 // CollisionProtection is which existing objects of other owners are adopted.
 func CollisionProtection(spec *v1alpha1.BundleDeploymentSpec) v1alpha1.CollisionProtection {
-	if spec.CollisionProtection == "" {
+	if spec.Apply.CollisionProtection == "" {
 		return v1alpha1.CollisionPrevent
 	}
-	return spec.CollisionProtection
+	return spec.Apply.CollisionProtection
 }
 
 // UpgradeSafety is how changes of CustomResourceDefinitions are judged.
 func UpgradeSafety(spec *v1alpha1.BundleDeploymentSpec) v1alpha1.Enforcement {
-	if spec.CRDs == nil || spec.CRDs.UpgradeSafety == "" {
+	if spec.Apply.CRDs == nil || spec.Apply.CRDs.UpgradeSafety == "" {
 		return v1alpha1.Enforce
 	}
-	return spec.CRDs.UpgradeSafety
+	return spec.Apply.CRDs.UpgradeSafety
+}
+
+// Variables are the processors of variables, with their indexes.
+func Variables(spec *v1alpha1.BundleDeploymentSpec) iter.Seq2[int, *v1alpha1.VariablesProcessor] {
+	return func(yield func(int, *v1alpha1.VariablesProcessor) bool) {
+		for i := range spec.Processors {
+			if of := spec.Processors[i].Variables; of != nil && !yield(i, of) {
+				return
+			}
+		}
+	}
 }
 
 // HistoryLimit is how many revisions the history has.

@@ -24,7 +24,7 @@ func TrimSpec(d *v1alpha1.BundleDeployment) {
 		return
 	}
 	spec := &d.Spec
-	spec.Helm, spec.Patches, spec.RegistryV1, spec.CommonMetadata, spec.PostBuild, spec.HealthCheckExprs = nil, nil, nil, nil, nil, nil
+	spec.Helm, spec.Processors, spec.RegistryV1, spec.Health.Expressions = nil, nil, nil, nil
 	if d.Annotations == nil {
 		d.Annotations = map[string]string{}
 	}

@@ -30,9 +30,11 @@ func SourceTimeout(spec *v1alpha1.BundleSourceSpec) time.Duration {
 
 // CatalogSource is the part of a catalog's spec that says where its content comes from, as a BundleSource says it.
 func CatalogSource(spec *v1alpha1.BundleCatalogSpec) *v1alpha1.BundleSourceSpec {
+	from := spec.Source
 	return &v1alpha1.BundleSourceSpec{
 		Interval: spec.Interval, Timeout: v1alpha1.Duration{Duration: orDefault(spec.Timeout, 5*time.Minute)},
-		Suspend: spec.Suspend, ServiceAccountName: spec.ServiceAccountName, Sources: spec.Sources,
+		Suspend: spec.Suspend, ServiceAccountName: spec.ServiceAccountName,
+		Sources: []v1alpha1.Source{{Image: from.Image, Git: from.Git, HTTP: from.HTTP, ConfigMap: from.ConfigMap}},
 	}
 }
 
@@ -46,7 +48,7 @@ func CatalogDigest(spec *v1alpha1.BundleCatalogSpec) string {
 	encoded, err := json.Marshal(struct {
 		Sources []v1alpha1.Source
 		Path    string
-	}{spec.Sources, spec.Path})
+	}{CatalogSource(spec).Sources, spec.Path})
 	if err != nil { // plain structs always encode
 		return ""
 	}
@@ -115,7 +117,7 @@ func Identified(source *v1alpha1.Source) bool {
 	case demandsSignature(source):
 		return true
 	case source.Image != nil:
-		return source.Image.SemVer == "" && strings.Contains(source.Image.Ref, "@")
+		return source.Image.Version == "" && strings.Contains(source.Image.Reference, "@")
 	case source.Git != nil:
 		return source.Git.Ref != nil && source.Git.Ref.Commit != ""
 	case source.HTTP != nil:

@@ -47,7 +47,7 @@ func Name(version, originRevision, revision string) string {
 
 // Applied names the applied revision of a status for people; see Name.
 func Applied(status *v1alpha1.BundleDeploymentStatus) string {
-	return Name(status.LastAppliedVersion, status.LastAppliedOriginRevision, status.LastAppliedRevision)
+	return Name(status.Applied.Version, status.Applied.OriginRevision, status.Applied.Revision)
 }
 
 // Recorded names a revision by its newest record in a history.

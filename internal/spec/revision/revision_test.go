@@ -75,7 +75,7 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", wanted, got, want)
 		}
 	}
-	if got := Applied(&v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "a", LastAppliedVersion: "1.2.3"}); got != "1.2.3" {
+	if got := Applied(&v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "a", Version: "1.2.3"}}); got != "1.2.3" {
 		t.Errorf("got %q", got)
 	}
 }

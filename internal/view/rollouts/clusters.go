@@ -93,7 +93,7 @@ func clusterOf(name string, child *v1alpha1.BundleDeployment) Cluster {
 	seen := rollout.ChildOf(child)
 	one.Revision = seen.Revision
 	one.Deployment = child.Name
-	one.Version = child.Status.LastAppliedVersion
+	one.Version = child.Status.Applied.Version
 	one.Reason = seen.Reason
 	one.Message = seen.Message
 	one.Ready = string(metav1.ConditionFalse)

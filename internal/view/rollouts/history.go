@@ -44,7 +44,7 @@ func NewHistory(o *v1alpha1.BundleRollout) History {
 		record := &o.Status.History[i]
 		h.Revisions = append(h.Revisions, Ended{
 			Name: record.Name, Version: record.Revision, Outcome: string(record.Outcome), Updated: record.Updated, Failed: record.Failed,
-			Began: record.StartTime, Ended: record.FinishTime, Approvals: record.Approvals,
+			Began: record.StartTime, Ended: record.CompletionTime, Approvals: record.Approvals,
 		})
 	}
 	return h

@@ -110,7 +110,7 @@ func (s *Status) actions(o *v1alpha1.BundleRollout) []Action {
 func (s *Status) steering(o *v1alpha1.BundleRollout, at string, inRun bool) []Action {
 	var actions []Action
 	switch {
-	case o.Spec.Paused:
+	case o.Spec.Suspend:
 		actions = append(actions, Action{What: "resume", Command: "rollout resume " + at})
 	case inRun && !slices.Contains(standsBy, s.Reason):
 		actions = append(actions, Action{What: "stop now", Command: "rollout pause " + at})

@@ -35,7 +35,7 @@ type Wave struct {
 func waveOf(o *v1alpha1.BundleRollout, strategy *rollout.Strategy, status *v1alpha1.RolloutWaveStatus, now time.Time) Wave {
 	w := Wave{
 		Name: status.Name, State: status.State, Total: status.Total, Updated: status.Updated, Updating: status.Updating, Failed: status.Failed,
-		Unreachable: status.Unreachable, Plan: status.Plan, Approval: status.Approval, WaitsFor: status.WaitsFor, Until: status.Until,
+		Unreachable: status.Unreachable, Plan: status.Plan, Approval: status.Approval, WaitsFor: status.WaitsFor, Until: status.EndTime,
 	}
 	for _, problem := range o.Status.Worst {
 		if problem.Wave == status.Name {
@@ -130,17 +130,17 @@ func completeText(status *v1alpha1.RolloutWaveStatus, spec *v1alpha1.RolloutWave
 func waitText(status *v1alpha1.RolloutWaveStatus, now time.Time) []string {
 	switch status.WaitsFor {
 	case v1alpha1.ReasonSoaking:
-		if status.Until == nil || !status.Until.After(now) {
+		if status.EndTime == nil || !status.EndTime.After(now) {
 			return []string{"checked once more"}
 		}
-		return []string{"soaks for another " + view.Age(status.Until.Time, metav1.NewTime(now))}
+		return []string{"soaks for another " + view.Age(status.EndTime.Time, metav1.NewTime(now))}
 	case v1alpha1.ReasonApprovalPending:
 		return []string{"needs an approval of " + view.ShortRevision(view.Inline(status.Plan))}
 	case v1alpha1.ReasonOutsideWindow:
-		if status.Until == nil {
+		if status.EndTime == nil {
 			return []string{"no window opens"}
 		}
-		return []string{"opens " + status.Until.UTC().Format("Mon 2006-01-02 15:04 MST")}
+		return []string{"opens " + status.EndTime.UTC().Format("Mon 2006-01-02 15:04 MST")}
 	case v1alpha1.ReasonHeld:
 		return []string{"clusters wait for a user"}
 	case v1alpha1.ReasonNoClusterReachable:

@@ -213,9 +213,9 @@ func (o *exportOptions) source(release HelmRelease) v1alpha1.Source {
 	chart := release.Chart.Metadata
 	switch {
 	case o.helmRepository != "":
-		return v1alpha1.Source{Helm: &v1alpha1.HelmSource{Repository: o.helmRepository, Chart: chart.Name, Version: chart.Version}}
+		return v1alpha1.Source{Helm: &v1alpha1.HelmSource{URL: o.helmRepository, Chart: chart.Name, Version: chart.Version}}
 	case o.image != "":
-		return v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: release.imageOf(strings.TrimPrefix(o.image, "oci://"))}}
+		return v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: release.imageOf(strings.TrimPrefix(o.image, "oci://"))}}
 	}
-	return v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: o.git, Ref: &v1alpha1.GitRef{Branch: o.branch}, Directory: o.folder}}
+	return v1alpha1.Source{Git: &v1alpha1.GitSource{URL: o.git, Ref: &v1alpha1.GitRef{Branch: o.branch}, Path: o.folder}}
 }

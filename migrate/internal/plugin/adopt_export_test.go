@@ -68,7 +68,7 @@ func TestAdoptExport(t *testing.T) {
 	}
 	chart := d.Spec.Source.Sources[0].Helm
 	if d.Name != "web-app" || d.Spec.Format != v1alpha1.FormatHelm || d.Spec.Helm.ReleaseName != "web" || d.Spec.ServiceAccountName != "shop" ||
-		chart.Repository != repository || chart.Chart != "ingress" || chart.Version != "4.1.0+b1" || string(d.Spec.Helm.Values.Raw) != `{"image":{"tag":"1.0"},"replicas":2}` {
+		chart.URL != repository || chart.Chart != "ingress" || chart.Version != "4.1.0+b1" || string(d.Spec.Helm.Values.Raw) != `{"image":{"tag":"1.0"},"replicas":2}` {
 		t.Error(got)
 	}
 	printed := &unstructured.Unstructured{}

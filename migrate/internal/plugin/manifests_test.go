@@ -111,7 +111,7 @@ func TestManifestsJSON(t *testing.T) {
 		t.Fatalf("%v: %s", err, got)
 	}
 	first := list.Items[1] // after the BundleCatalog
-	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.CRDs.UpgradeSafety != v1alpha1.EnforcementNone {
+	if first.Namespace != "gadget-system" || first.Spec.ServiceAccountName != "gadget-installer" || first.Spec.Apply.CRDs.UpgradeSafety != v1alpha1.EnforcementNone {
 		t.Errorf("got %+v", first)
 	}
 	if !strings.Contains(got.Err, "Warning: ClusterExtension gadget (testdata/manifests/olm-v1.yaml, document 2): spec.catalog.lock keeps gadget-operator.v1.2.0") {

@@ -107,7 +107,7 @@ spec: {version: 1.4.0}`
 			}
 			switch {
 			case tt.source != "":
-				if d.Spec.Catalog != nil || d.Spec.Source == nil || d.Spec.Source.Sources[0].Image.Ref != tt.source {
+				if d.Spec.Catalog != nil || d.Spec.Source == nil || d.Spec.Source.Sources[0].Image.Reference != tt.source {
 					t.Errorf("%s: %+v", tt.reason, d.Spec)
 				}
 			case d.Spec.Source != nil || d.Spec.Catalog == nil:

@@ -43,7 +43,7 @@ func migrateCatalogSource(in *input, r *reading) {
 	if namespace == "" {
 		r.refuse(ruleMissing, "it is in no namespace", "add --namespace")
 	}
-	image := &v1alpha1.ImageSource{Ref: r.spec.text("image")}
+	image := &v1alpha1.ImageSource{Reference: r.spec.text("image")}
 	c := r.bundleCatalog(namespace, image)
 	r.spec.text("sourceType") // notFileBased judged it
 	secrets := r.spec.texts("secrets")
@@ -72,7 +72,7 @@ func migrateClusterCatalog(_ *input, r *reading) {
 		r.refuse(ruleSource, fmt.Sprintf("the source type %s is not known; known is Image", quoted(kind)), "leave it out")
 	}
 	image := source.sub("image")
-	c := r.bundleCatalog(r.sharedNamespace(), &v1alpha1.ImageSource{Ref: image.text("ref")})
+	c := r.bundleCatalog(r.sharedNamespace(), &v1alpha1.ImageSource{Reference: image.text("ref")})
 	every := ""
 	if minutes, found := image.number("pollIntervalMinutes"); found {
 		every = fmt.Sprintf("%dm", minutes)
@@ -104,13 +104,13 @@ func (in *input) catalogNamespace() string {
 
 // bundleCatalog begins a BundleCatalog of an image.
 func (r *reading) bundleCatalog(namespace string, image *v1alpha1.ImageSource) *v1alpha1.BundleCatalog {
-	if image.Ref == "" {
+	if image.Reference == "" {
 		r.refuse(ruleMissing, "it names no image", "add it")
 	}
 	c := &v1alpha1.BundleCatalog{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleCatalogKind},
 		ObjectMeta: r.metadata(namespace),
-		Spec:       v1alpha1.BundleCatalogSpec{Sources: []v1alpha1.Source{{Image: image}}},
+		Spec:       v1alpha1.BundleCatalogSpec{Source: v1alpha1.CatalogSource{Image: image}},
 	}
 	if priority, found := r.spec.number("priority"); found {
 		if priority < math.MinInt32 || priority > math.MaxInt32 {
@@ -123,7 +123,7 @@ func (r *reading) bundleCatalog(namespace string, image *v1alpha1.ImageSource) *
 
 // poll reads how often the tag of a catalog is resolved.
 func (r *reading) poll(c *v1alpha1.BundleCatalog, field, every string) {
-	fixed := strings.Contains(c.Spec.Sources[0].Image.Ref, "@")
+	fixed := strings.Contains(c.Spec.Source.Image.Reference, "@")
 	if every == "" {
 		if !fixed {
 			r.note("without %s its tag was not polled: a BundleCatalog is, each 10 minutes; name a digest, or set spec.interval", field)

@@ -38,7 +38,7 @@ func (r *reading) deployment(installNamespace, account string) *v1alpha1.BundleD
 		Spec:       v1alpha1.BundleDeploymentSpec{ServiceAccountName: account},
 	}
 	if install != namespace {
-		d.Spec.InstallNamespace = install
+		d.Spec.Target.Namespace = install
 	}
 	return d
 }
@@ -100,7 +100,7 @@ func registry(d *v1alpha1.BundleDeployment) *v1alpha1.RegistryV1Options {
 func (r *reading) finish(d *v1alpha1.BundleDeployment) {
 	r.made, r.adopts = append(r.made, d), true
 	r.rights = &RBAC{
-		InstallNamespace: d.Spec.InstallNamespace, Namespace: d.Namespace, Name: d.Name, Account: d.Spec.ServiceAccountName,
+		InstallNamespace: d.Spec.Target.Namespace, Namespace: d.Namespace, Name: d.Name, Account: d.Spec.ServiceAccountName,
 		Format: string(d.Spec.Format), Path: d.Spec.Path,
 	}
 	if r.rights.InstallNamespace == "" {
@@ -110,7 +110,7 @@ func (r *reading) finish(d *v1alpha1.BundleDeployment) {
 		r.rights.WatchNamespaces, r.rights.CertificateProvider = options.WatchNamespaces, options.CertificateProvider
 	}
 	if d.Spec.Source != nil && len(d.Spec.Source.Sources) == 1 && d.Spec.Source.Sources[0].Image != nil {
-		r.rights.Bundle = d.Spec.Source.Sources[0].Image.Ref
+		r.rights.Bundle = d.Spec.Source.Sources[0].Image.Reference
 	}
 	if d.Spec.Catalog != nil && d.Spec.Catalog.Lock != nil {
 		r.rights.Bundle = d.Spec.Catalog.Lock.Image
@@ -134,5 +134,5 @@ func identity(made any) string {
 
 // pinned is a source of one image.
 func pinned(image string) *v1alpha1.BundleSourceSpec {
-	return &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: image}}}}
+	return &v1alpha1.BundleSourceSpec{Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: image}}}}
 }

@@ -119,7 +119,7 @@ func (r *reading) readGroup(m manifest.Manifest) group {
 	g.targets = slices.DeleteFunc(g.targets, func(namespace string) bool { return namespace == "" })
 	spec.flag("staticProvidedAPIs")
 	if upgrade := spec.text("upgradeStrategy"); upgrade != "" && upgrade != "Default" {
-		r.note("upgradeStrategy %s of the OperatorGroup has no counterpart: CRDs are upgraded where that is safe (spec.crds.upgradeSafety)", quoted(upgrade))
+		r.note("upgradeStrategy %s of the OperatorGroup has no counterpart: CRDs are upgraded where that is safe (spec.apply.crds.upgradeSafety)", quoted(upgrade))
 	}
 	spec.rest()
 	for _, note := range beside.notes {

@@ -122,7 +122,7 @@ func (r *reading) crdSafety(d *v1alpha1.BundleDeployment, places ...fields) {
 		}
 	}
 	if off {
-		d.Spec.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}
+		d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{UpgradeSafety: v1alpha1.EnforcementNone}
 	}
 }
 

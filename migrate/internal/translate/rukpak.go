@@ -86,11 +86,11 @@ func (r *reading) class(class string, d *v1alpha1.BundleDeployment) {
 	if format == v1alpha1.FormatPlainV0 {
 		d.Spec.Path = manifestsFolder
 		r.note("RukPak applied what lies in the folder manifests, hence spec.path; the namespace of objects that name none is %s now",
-			quoted(firstOf(d.Spec.InstallNamespace, d.Namespace)))
+			quoted(firstOf(d.Spec.Target.Namespace, d.Namespace)))
 	}
 	if format == v1alpha1.FormatHelm {
 		r.note("the chart is rendered with the release name %s and the namespace %s; kubectl satchel-migrate adopt --dry-run shows what differs from what runs",
-			quoted(d.Name), quoted(firstOf(d.Spec.InstallNamespace, d.Namespace)))
+			quoted(d.Name), quoted(firstOf(d.Spec.Target.Namespace, d.Namespace)))
 	}
 }
 
@@ -228,15 +228,15 @@ func madeBy(bundle, deployment manifest.Manifest) bool {
 
 func rukpakImage(r *reading, source, resolved fields) []v1alpha1.Source {
 	image := source.sub("image")
-	made := &v1alpha1.ImageSource{Ref: image.text("ref")}
-	if made.Ref == "" {
+	made := &v1alpha1.ImageSource{Reference: image.text("ref")}
+	if made.Reference == "" {
 		r.refuse(ruleMissing, image.at("ref")+" is missing", "add the image")
 	}
-	if digest := resolved.sub("image").text("ref"); strings.Contains(digest, "@sha256:") && digest != made.Ref {
-		r.note("%s is installed: RukPak resolved the tag once, to %s; to follow the tag, write it instead", quoted(made.Ref), digest)
-		made.Ref = digest
-	} else if made.Ref != "" && !strings.Contains(made.Ref, "@") {
-		r.note("RukPak resolved the tag of %s once, Satchel does so again every spec.source.interval: write the digest to stay with it", quoted(made.Ref))
+	if digest := resolved.sub("image").text("ref"); strings.Contains(digest, "@sha256:") && digest != made.Reference {
+		r.note("%s is installed: RukPak resolved the tag once, to %s; to follow the tag, write it instead", quoted(made.Reference), digest)
+		made.Reference = digest
+	} else if made.Reference != "" && !strings.Contains(made.Reference, "@") {
+		r.note("RukPak resolved the tag of %s once, Satchel does so again every spec.source.interval: write the digest to stay with it", quoted(made.Reference))
 	}
 	made.SecretRef = r.secret(image.text("pullSecret"), "the login to the registry")
 	if image.flag("insecureSkipTLSVerify") {
@@ -250,8 +250,8 @@ func rukpakImage(r *reading, source, resolved fields) []v1alpha1.Source {
 
 func rukpakGit(r *reading, source, resolved fields) []v1alpha1.Source {
 	git := source.sub("git")
-	made := &v1alpha1.GitSource{Repository: git.text("repository"), Directory: strings.TrimPrefix(git.text("directory"), "./")}
-	if made.Repository == "" {
+	made := &v1alpha1.GitSource{URL: git.text("repository"), Path: strings.TrimPrefix(git.text("directory"), "./")}
+	if made.URL == "" {
 		r.refuse(ruleMissing, git.at("repository")+" is missing", "add the URL of the repository")
 	}
 	ref := git.sub("ref")
@@ -262,7 +262,7 @@ func rukpakGit(r *reading, source, resolved fields) []v1alpha1.Source {
 		made.Ref = &v1alpha1.GitRef{Commit: commit}
 	} else if made.Ref.Commit == "" {
 		r.note("RukPak resolved the reference of %s once, Satchel does so again every spec.source.interval: write the commit to stay with it",
-			quoted(made.Repository))
+			quoted(made.URL))
 	}
 	if *made.Ref == (v1alpha1.GitRef{}) {
 		made.Ref = nil

@@ -52,8 +52,8 @@ func TestRukPakCharts(t *testing.T) {
 			if d.Spec.Helm != nil {
 				values = string(d.Spec.Helm.Values.Raw)
 			}
-			if d.Spec.CRDs != nil {
-				safety = d.Spec.CRDs.UpgradeSafety
+			if d.Spec.Apply.CRDs != nil {
+				safety = d.Spec.Apply.CRDs.UpgradeSafety
 			}
 			if diff := cmp.Diff([]any{c.values, c.safety}, []any{values, safety}); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)

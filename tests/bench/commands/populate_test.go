@@ -86,7 +86,7 @@ func (p population) create(ctx context.Context, i int) error {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded, Message: "revision v1.3.0 is applied and healthy",
 			ObservedGeneration: 1, LastTransitionTime: now}
 	}
-	spec := v1alpha1.BundleSourceSpec{Interval: v1alpha1.Duration{Duration: 10 * time.Minute}, Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "example.org/app:v1.3.0"}}}}
+	spec := v1alpha1.BundleSourceSpec{Interval: v1alpha1.Duration{Duration: 10 * time.Minute}, Sources: []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "example.org/app:v1.3.0"}}}}
 	source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name(i)}, Spec: spec}
 	if err := p.client.Create(ctx, source); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p population) create(ctx context.Context, i int) error {
 		return err
 	}
 	d.Status = v1alpha1.BundleDeploymentStatus{ObservedGeneration: 1, Inventory: listed,
-		LastAttemptedRevision: revision, LastAppliedRevision: revision, LastHealthyRevision: revision, LastAppliedTime: &now,
+		Attempted: v1alpha1.AttemptedRevision{Revision: revision}, Applied: v1alpha1.AppliedRevision{Revision: revision, CompletionTime: &now}, Healthy: v1alpha1.HealthyRevision{Revision: revision},
 		Plan: &v1alpha1.PlanStatus{Revision: revision, Create: listedObjects}, Format: v1alpha1.FormatPlainV0,
 		Objects: &v1alpha1.ObjectCounts{Applied: listedObjects}}
 	for _, kind := range []string{meta.ReadyCondition, v1alpha1.SourceReadyCondition, v1alpha1.ConvertedCondition, v1alpha1.PlannedCondition, v1alpha1.AppliedCondition, v1alpha1.HealthyCondition} {
@@ -121,7 +121,7 @@ func (p population) create(ctx context.Context, i int) error {
 	}
 	for at := range 5 {
 		d.Status.History = append(d.Status.History, v1alpha1.RevisionRecord{Revision: fmt.Sprintf("v1.%d.0@%s", 3-at, digest), Digest: digest, Generation: 1,
-			StartedTime: now, FinishedTime: &now, Outcome: v1alpha1.OutcomeHealthy, Create: 3, Update: 2})
+			StartTime: now, CompletionTime: &now, Outcome: v1alpha1.OutcomeHealthy, Create: 3, Update: 2})
 	}
 	return p.client.Status().Update(ctx, d)
 }

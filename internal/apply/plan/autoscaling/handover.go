@@ -17,7 +17,7 @@ type Leaving struct {
 	Path   fieldpath.Path
 	Value  any    // on the cluster
 	Unread string // why autoscalers that the bundle does not contain are not known
-	// Ignored: spec.driftDetection.ignore leaves it to others.
+	// Ignored: spec.drift.ignore leaves it to others.
 	Ignored bool
 }
 
@@ -54,7 +54,7 @@ type Kept struct {
 // String is the field with its value, and the autoscaler; an ignored field is of any object, and has no value here.
 func (k Kept) String() string {
 	if k.Ignored {
-		return k.Path.String() + ", which spec.driftDetection.ignore leaves to others"
+		return k.Path.String() + ", which spec.drift.ignore leaves to others"
 	}
 	return fmt.Sprintf("%s for %s", k.Leaving, k.By)
 }

@@ -27,7 +27,7 @@ const Hidden = "(hidden)"
 
 // Pointer is the JSON pointer (RFC 6901) of the field in an object, such as
 // the desired one, which may have other items in its lists; in the form of
-// spec.driftDetection.ignore. It is false where the object has no such field.
+// spec.drift.ignore. It is false where the object has no such field.
 func (c Change) Pointer(in map[string]any) (string, bool) {
 	var text strings.Builder
 	var value any = in

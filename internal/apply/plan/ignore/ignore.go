@@ -54,7 +54,7 @@ func New(rules []Rule) (Rules, error) {
 	for i, rule := range rules {
 		compiled, err := rule.compile(ignore.budget)
 		if err != nil {
-			return Rules{}, fmt.Errorf("spec.driftDetection.ignore[%d].%w", i, err)
+			return Rules{}, fmt.Errorf("spec.drift.ignore[%d].%w", i, err)
 		}
 		ignore.rules = append(ignore.rules, compiled)
 	}
@@ -117,7 +117,7 @@ func (g Rules) Of(object *unstructured.Unstructured) ([]Pointer, error) {
 	for i, rule := range g.rules {
 		selects, err := rule.selects(object, g.budget)
 		if err != nil {
-			return nil, fmt.Errorf("spec.driftDetection.ignore[%d].%w", i, err)
+			return nil, fmt.Errorf("spec.drift.ignore[%d].%w", i, err)
 		}
 		if selects {
 			pointers = append(pointers, rule.pointers...)

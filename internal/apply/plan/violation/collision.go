@@ -24,13 +24,13 @@ func Collides(l ownership.Live, id inventory.ID, owner inventory.Owner) Violatio
 			inventory.LabelDeployment, inventory.LabelNamespace, inventory.AnnotationOrphaned)
 	case strings.HasPrefix(l.Tool, ownership.HelmRelease):
 		violation.Remedy = fmt.Sprintf("adopt the whole release, without a restart, with kubectl satchel-migrate adopt %s -n %s --delete-former; "+
-			"or annotate the object with %s: \"true\" or set spec.collisionProtection to %s, and delete Helm's records of the release, so that helm uninstall does not delete the object",
+			"or annotate the object with %s: \"true\" or set spec.apply.collisionProtection to %s, and delete Helm's records of the release, so that helm uninstall does not delete the object",
 			owner.Name, owner.Namespace, inventory.AnnotationOrphaned, ownership.None)
 	case l.Controlled(owner):
-		violation.Remedy = fmt.Sprintf("have that owner release it; or, to adopt it, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
+		violation.Remedy = fmt.Sprintf("have that owner release it; or, to adopt it, annotate it with %s: \"true\" or set spec.apply.collisionProtection to %s",
 			inventory.AnnotationOrphaned, ownership.None)
 	default:
-		violation.Remedy = fmt.Sprintf("remove it; or, to adopt it, annotate it with %s: \"true\" or set spec.collisionProtection to %s",
+		violation.Remedy = fmt.Sprintf("remove it; or, to adopt it, annotate it with %s: \"true\" or set spec.apply.collisionProtection to %s",
 			inventory.AnnotationOrphaned, ownership.IfUnmanaged)
 	}
 	return violation

@@ -38,7 +38,7 @@ func (f Facts) Hooks() (runs []plan.HookRun, afterRetry bool) {
 		return nil, false
 	case !f.continues(was):
 		return plan.HookRuns(f.Plan.Hooks, f.begins()), false
-	case was.FinishedTime != nil:
+	case was.CompletionTime != nil:
 		return nil, false
 	}
 	runs = plan.HookRuns(f.Plan.Hooks, plan.Operation(was.Operation))
@@ -55,7 +55,7 @@ func (f Facts) Hooks() (runs []plan.HookRun, afterRetry bool) {
 func (f Facts) begins() plan.Operation {
 	status := &f.Deployment.Status
 	switch {
-	case status.LastAppliedRevision != "":
+	case status.Applied.Revision != "":
 		return plan.Upgrade
 	case status.Hooks != nil && status.Hooks.Operation == v1alpha1.HookAdopt:
 		return plan.Adopting
@@ -89,5 +89,5 @@ func changesSecret(p plan.Plan) bool {
 func (f Facts) recovered() bool {
 	status := &f.Deployment.Status
 	return status.Hooks == nil && status.Inventory != nil && status.Inventory.Recovered &&
-		(status.LastAppliedRevision == "" || status.LastAppliedRevision == f.Revision)
+		(status.Applied.Revision == "" || status.Applied.Revision == f.Revision)
 }

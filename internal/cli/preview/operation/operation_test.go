@@ -31,7 +31,7 @@ func TestHooksThatRun(t *testing.T) {
 		change(status)
 		return status
 	}
-	finished := upgrade(func(h *v1alpha1.HooksStatus) { h.FinishedTime = &now })
+	finished := upgrade(func(h *v1alpha1.HooksStatus) { h.CompletionTime = &now })
 	for name, tt := range map[string]struct {
 		reason string
 		status v1alpha1.BundleDeploymentStatus
@@ -43,20 +43,20 @@ func TestHooksThatRun(t *testing.T) {
 			f.Plan.Stages = []plan.Stage{{Actions: []plan.Action{action("ConfigMap", plan.Adopt)}}}
 		}},
 		"taking over":  {reason: "the operation goes on although no workload is adopted now", status: v1alpha1.BundleDeploymentStatus{Hooks: &v1alpha1.HooksStatus{Operation: v1alpha1.HookAdopt, Content: "former"}}},
-		"first hooks":  {reason: "the applied revision had none", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v0"}, want: "pre-upgrade a, pre-upgrade b, post-upgrade c"},
-		"finished":     {reason: "the hooks of this content have run", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Hooks: finished}},
-		"commit":       {reason: "another artifact with the same content", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Hooks: finished}, change: func(f *operation.Facts) { f.Artifact = "other" }},
-		"under way":    {reason: "the first has run", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v0", Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Completed = 1 })}, want: "pre-upgrade b, post-upgrade c"},
-		"failed":       {reason: "hooks of the event run again", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v0", Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Completed, h.Failed = 1, failedHook(plan.PreUpgrade) })}, want: "pre-upgrade a, pre-upgrade b, post-upgrade c"},
-		"failed after": {reason: "those before do not", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v0", Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Completed, h.Failed = 2, failedHook(plan.PostUpgrade) })}, want: "post-upgrade c"},
+		"first hooks":  {reason: "the applied revision had none", status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v0"}}, want: "pre-upgrade a, pre-upgrade b, post-upgrade c"},
+		"finished":     {reason: "the hooks of this content have run", status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v1"}, Hooks: finished}},
+		"commit":       {reason: "another artifact with the same content", status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v1"}, Hooks: finished}, change: func(f *operation.Facts) { f.Artifact = "other" }},
+		"under way":    {reason: "the first has run", status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v0"}, Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Completed = 1 })}, want: "pre-upgrade b, post-upgrade c"},
+		"failed":       {reason: "hooks of the event run again", status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v0"}, Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Completed, h.Failed = 1, failedHook(plan.PreUpgrade) })}, want: "pre-upgrade a, pre-upgrade b, post-upgrade c"},
+		"failed after": {reason: "those before do not", status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v0"}, Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Completed, h.Failed = 2, failedHook(plan.PostUpgrade) })}, want: "post-upgrade c"},
 		"pending": {
 			reason: "the plan waits for approval, and the status still has the operation before it",
-			status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v0", Plan: &v1alpha1.PlanStatus{Content: "this"}, Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Content, h.Digest, h.FinishedTime = "former", "former", &now })},
+			status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v0"}, Plan: &v1alpha1.PlanStatus{Content: "this"}, Hooks: upgrade(func(h *v1alpha1.HooksStatus) { h.Content, h.Digest, h.CompletionTime = "former", "former", &now })},
 			want:   "pre-upgrade a, pre-upgrade b, post-upgrade c",
 		},
 		"secret in the bundle": {
 			reason: "its values are not part of the digest of the content",
-			status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Hooks: finished},
+			status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v1"}, Hooks: finished},
 			change: func(f *operation.Facts) {
 				f.Artifact, f.Plan.Stages = "other", []plan.Stage{{Actions: []plan.Action{action("Secret", plan.Update)}}}
 			},
@@ -64,16 +64,16 @@ func TestHooksThatRun(t *testing.T) {
 		},
 		"same inputs": {
 			reason: "values of a Secret did not change",
-			status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Plan: &v1alpha1.PlanStatus{Revision: "v1", Inputs: "inputs"}, Hooks: finished},
+			status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v1"}, Plan: &v1alpha1.PlanStatus{Revision: "v1", Inputs: "inputs"}, Hooks: finished},
 			change: func(f *operation.Facts) { f.Secret, f.Planned = true, true },
 		},
 		"other inputs": {
 			reason: "values of a Secret changed, and the plan waits",
-			status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Plan: &v1alpha1.PlanStatus{Revision: "v1", Inputs: "newer"}, Hooks: finished},
+			status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v1"}, Plan: &v1alpha1.PlanStatus{Revision: "v1", Inputs: "newer"}, Hooks: finished},
 			change: func(f *operation.Facts) { f.Secret, f.Planned = true, true },
 			want:   "pre-upgrade a, pre-upgrade b, post-upgrade c",
 		},
-		"recovered": {reason: "the status was lost, and this revision is applied", status: v1alpha1.BundleDeploymentStatus{LastAppliedRevision: "v1", Inventory: &v1alpha1.Inventory{Recovered: true}}},
+		"recovered": {reason: "the status was lost, and this revision is applied", status: v1alpha1.BundleDeploymentStatus{Applied: v1alpha1.AppliedRevision{Revision: "v1"}, Inventory: &v1alpha1.Inventory{Recovered: true}}},
 		"deleted":   {reason: "nothing is installed any more", change: func(f *operation.Facts) { f.Deployment.DeletionTimestamp = &now }},
 	} {
 		t.Run(name, func(t *testing.T) {

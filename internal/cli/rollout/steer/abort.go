@@ -49,7 +49,7 @@ func retry(o *v1alpha1.BundleRollout, now time.Time) change {
 	if o.Status.RejectedRevision != "" {
 		wanted.then = "Revision " + view.Inline(o.Status.RejectedRevision) + " was rejected, and is tried again."
 	}
-	if o.Spec.Paused {
+	if o.Spec.Suspend {
 		wanted.then = "It is paused: nothing is started until it is resumed."
 	}
 	return wanted
@@ -61,7 +61,7 @@ func AbortCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abort NAME",
 		Short: "Stop a run, and bring all clusters back to the current revision",
-		Long: `Sets spec.revision to the current revision, which is the last one that completed all waves, and removes spec.paused: all
+		Long: `Sets spec.revision to the current revision, which is the last one that completed all waves, and removes spec.suspend: all
 clusters that have another revision are brought back, in the reverse order of the waves, without approvals and windows.
 The rollout stays at that revision until rollout resume --follow.
 
@@ -93,11 +93,11 @@ func abort(o *v1alpha1.BundleRollout) (change, error) {
 		return change{}, fmt.Errorf("%s %s/%s has no revision to go back to: none has completed all waves yet; rollout pause stops it", v1alpha1.BundleRolloutKind, o.Namespace, o.Name)
 	case update == nil || current.Digest == update.Digest:
 		return change{done: "no run to stop: all waves have revision " + view.Inline(current.Name)}, nil
-	case o.Spec.Revision == current.Name && !o.Spec.Paused:
+	case o.Spec.Revision == current.Name && !o.Spec.Suspend:
 		return change{done: "goes back to revision " + view.Inline(current.Name) + " already"}, nil
 	}
 	spec := map[string]any{"revision": current.Name}
-	if o.Spec.Paused {
+	if o.Spec.Suspend {
 		spec["paused"] = nil
 	}
 	return change{

@@ -20,7 +20,7 @@ func PauseCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause NAME...",
 		Short: "Start no further cluster, until resumed",
-		Long: `Sets spec.paused: no cluster is started or removed any more, nor brought back. Clusters that were started land, and drift
+		Long: `Sets spec.suspend: no cluster is started or removed any more, nor brought back. Clusters that were started land, and drift
 is corrected on every cluster at the revision that it has. To bring back what was started, use rollout abort.
 
 Exit codes:
@@ -52,7 +52,7 @@ satchel rollout pause cert-manager -n fleet --export`),
 }
 
 func pause(o *v1alpha1.BundleRollout) (change, error) {
-	if o.Spec.Paused {
+	if o.Spec.Suspend {
 		return change{done: "paused already"}, nil
 	}
 	return change{
@@ -80,7 +80,7 @@ func ResumeCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume NAME...",
 		Short: "Go on with paused BundleRollouts, or follow the source again after an abort",
-		Long: `Removes spec.paused. With --follow it also removes spec.revision, which an abort or a user has set, so that the rollout
+		Long: `Removes spec.suspend. With --follow it also removes spec.revision, which an abort or a user has set, so that the rollout
 follows its source again.
 
 It refuses where a GitOps tool has set paused: true, because that would set it again: remove it there.
@@ -114,7 +114,7 @@ satchel rollout resume cert-manager -n fleet --follow`),
 func resume(object *v1alpha1.BundleRollout, o steering) (change, error) {
 	spec := map[string]any{}
 	wanted := change{spec: spec, done: "resumed"}
-	if object.Spec.Paused {
+	if object.Spec.Suspend {
 		if by := setBy(object, "paused"); by != "" && !o.export {
 			return change{}, fmt.Errorf("%s %s/%s is paused by %s, which would pause it again: remove paused: true there", v1alpha1.BundleRolloutKind, object.Namespace, object.Name, view.Inline(by))
 		}

@@ -76,7 +76,7 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		"never applied":   kept(func(r *row) { r.listed = listed(inventory.Entry{Rendered: inventory.Hash{1}}) }),
 		"another object":  kept(func(r *row) { r.listed = inventory.New("target") }),
 		"another account": kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "other" } }),
-		"another cluster": kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.KubeConfig = nil } }),
+		"another cluster": kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ClusterReference = nil } }),
 		"another server":  kept(func(r *row) { r.reach = "x.b.c" }),
 		"another user":    kept(func(r *row) { r.reach = "a.b.x" }),
 		"another end":     kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = "" } }),
@@ -114,9 +114,9 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		}
 		d := recorded(a)
 		d.Generation = 7
-		d.Spec.ServiceAccountName, d.Spec.RemoteServiceAccountName = "installer", "remote"
-		d.Spec.KubeConfig, d.Spec.DeletionPolicy = d.Status.Executed.KubeConfig.DeepCopy(), v1alpha1.DeletionOrphan
-		d.Spec.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
+		d.Spec.ServiceAccountName, d.Spec.Target.ServiceAccountName = "installer", "remote"
+		d.Spec.Target.ClusterReference, d.Spec.DeletionPolicy = d.Status.Executed.Cluster.DeepCopy(), v1alpha1.DeletionOrphan
+		d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
 		of := format.Plan
 		of.Version = tc.version
 		d.Status.Executed.Proof = of.Text(a.Keys.Sign(proofParts(of, d, executed, recordBytes(*d.Status.Executed))...))

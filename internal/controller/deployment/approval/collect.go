@@ -80,8 +80,8 @@ func (e ending) of(ctx context.Context, one *v1alpha1.BundleApproval) (time.Time
 	case approvals.Expired(one, e.now):
 		return one.Spec.ExpirationTime.Time, nil
 	case one.Spec.Decision == v1alpha1.DecisionDeny && d != nil && !e.valid[planOf{one.Namespace, one.Spec.Plan}]:
-		if record := e.Proven(d); record != nil && record.Time.After(one.CreationTimestamp.Time) {
-			return record.Time.Time, nil // the digest of a plan contains the plan before it, so the denied one does not come back
+		if record := e.Proven(d); record != nil && record.StartTime.After(one.CreationTimestamp.Time) {
+			return record.StartTime.Time, nil // the digest of a plan contains the plan before it, so the denied one does not come back
 		}
 	}
 	return time.Time{}, nil

@@ -22,7 +22,7 @@ import (
 func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
 	spec := p.Object.Spec
 	if c.server != "" { // which was approved with the kubeconfig
-		spec.KubeConfig = c.record.KubeConfig
+		spec.Target.ClusterReference = c.record.Cluster
 	}
 	found := reaches(c.record, &spec)
 	if c.server == "" {
@@ -55,7 +55,7 @@ func reaches(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) []
 		found = append(found, "the objects would stay when the BundleDeployment is deleted, as spec.deletionPolicy says now")
 	}
 	if effective.DeletesCRDs(spec) && !was.DeletesDefinitions {
-		found = append(found, "CustomResourceDefinitions would be deleted with the bundle, as spec.crds.deletionPolicy says now")
+		found = append(found, "CustomResourceDefinitions would be deleted with the bundle, as spec.apply.crds.deletionPolicy says now")
 	}
 	return found
 }
@@ -69,8 +69,8 @@ func Elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 		}
 	}
 	changed("spec.serviceAccountName", was.ServiceAccountName, spec.ServiceAccountName)
-	changed("spec.remoteServiceAccountName", was.RemoteServiceAccountName, spec.RemoteServiceAccountName)
-	changed("spec.kubeConfig", kubeConfigText(was.KubeConfig), kubeConfigText(spec.KubeConfig))
+	changed("spec.target.serviceAccountName", was.RemoteServiceAccountName, spec.Target.ServiceAccountName)
+	changed("spec.target.kubeConfig", kubeConfigText(was.Cluster), kubeConfigText(spec.Target.ClusterReference))
 	return found
 }
 
@@ -82,7 +82,7 @@ func (a Approvals) contentEscalations(c *Consent, p Proposal) ([]string, error) 
 	if err != nil && !snapshot.Unusable(err) {
 		return nil, err
 	}
-	if !found && (p.Object.Status.LastAppliedRevision != "" || c.record != nil && p.Listed.Len() > 0) {
+	if !found && (p.Object.Status.Applied.Revision != "" || c.record != nil && p.Listed.Len() > 0) {
 		return []string{"what was applied last is not in the controller's cache any more, so new permissions and CRD changes are not known"}, nil
 	}
 	desired, err := p.Bare(p.Plan.Objects())

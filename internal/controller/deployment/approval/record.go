@@ -65,8 +65,8 @@ func (a Approvals) Begin(c *Consent, d *v1alpha1.BundleDeployment, now time.Time
 	}
 	spec := &d.Spec
 	record := &v1alpha1.ExecutedPlan{
-		Plan: c.Digest, Key: c.key, Terms: c.terms, Base: c.base, Generation: d.Generation, Time: pipeline.StatusTime(now),
-		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.RemoteServiceAccountName, KubeConfig: spec.KubeConfig.DeepCopy(), KubeConfigReach: c.reach,
+		Plan: c.Digest, Key: c.key, Terms: c.terms, Base: c.base, Generation: d.Generation, StartTime: pipeline.StatusTime(now),
+		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.Target.ServiceAccountName, Cluster: spec.Target.ClusterReference.DeepCopy(), KubeConfigReach: c.reach,
 		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: effective.DeletesCRDs(spec),
 	}
 	if c.record != nil {

@@ -54,8 +54,8 @@ func (a Approvals) server(d *v1alpha1.BundleDeployment, target, reach string) (*
 	return &Consent{
 		Digest: digest.Plan(string(d.UID), digest.Key(serverKey, terms), record.Plan, nil), record: record, reach: reach,
 		head: "the server of the kubeconfig",
-		Asks: []string{fmt.Sprintf("the kubeconfig of spec.kubeConfig (%s) differs in %s from that of the executed plan; until this is approved, only the identity of the cluster is read there",
-			kubeConfigText(d.Spec.KubeConfig), strings.Join(differs(record.KubeConfigReach, reach, reachParts), ", "))},
+		Asks: []string{fmt.Sprintf("the kubeconfig of spec.target.kubeConfig (%s) differs in %s from that of the executed plan; until this is approved, only the identity of the cluster is read there",
+			kubeConfigText(d.Spec.Target.ClusterReference), strings.Join(differs(record.KubeConfigReach, reach, reachParts), ", "))},
 	}, nil
 }
 

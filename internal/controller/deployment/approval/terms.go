@@ -23,27 +23,27 @@ type Substance struct{ Content, Material, terms, key string }
 func termsOf(d *v1alpha1.BundleDeployment, target, reach string) plan.Terms {
 	of := &d.Spec
 	terms := plan.Terms{
-		Account: of.ServiceAccountName, RemoteAccount: of.RemoteServiceAccountName, KubeConfig: kubeConfigText(of.KubeConfig), KubeConfigReach: reach,
-		Target: target, InstallNamespace: effective.InstallNamespace(d), CreateNamespace: of.CreateNamespace,
+		Account: of.ServiceAccountName, RemoteAccount: of.Target.ServiceAccountName, KubeConfig: kubeConfigText(of.Target.ClusterReference), KubeConfigReach: reach,
+		Target: target, InstallNamespace: effective.InstallNamespace(d), CreateNamespace: of.Target.CreateNamespace,
 		Pruning: spec.Pruning(of), Protection: ownership.Protection(effective.CollisionProtection(of)),
-		Recreate:      of.Recreate == v1alpha1.RecreateOnImmutableChange,
+		Recreate:      of.Apply.Recreate == v1alpha1.RecreateOnImmutableChange,
 		UpgradeSafety: plan.Enforcement(effective.UpgradeSafety(of)), Ignore: spec.IgnoreRules(d),
 	}
-	if of.CRDs != nil {
-		terms.Exempt = of.CRDs.UpgradeSafetyExemptions
+	if of.Apply.CRDs != nil {
+		terms.Exempt = of.Apply.CRDs.UpgradeSafetyExemptions
 	}
 	return terms
 }
 
 // kubeConfigText is a reference to a kubeconfig as a string; "" for none.
-func kubeConfigText(ref *v1alpha1.KubeConfigReference) string {
+func kubeConfigText(ref *v1alpha1.ClusterReference) string {
 	if ref == nil {
 		return ""
 	}
 	if profile := ref.ClusterProfileRef; profile != nil { // no Secret has a name with such letters
 		return strings.TrimSuffix("ClusterProfile:"+profile.Name+"/"+profile.AccessProvider, "/")
 	}
-	return strings.TrimSuffix(ref.SecretRef.Name+"/"+ref.SecretRef.Key, "/")
+	return strings.TrimSuffix(ref.KubeConfig.SecretRef.Name+"/"+ref.KubeConfig.SecretRef.Key, "/")
 }
 
 // What proofs say.
@@ -103,7 +103,7 @@ func (a Approvals) RenewProofs(d *v1alpha1.BundleDeployment) {
 	if record := a.Proven(d); record != nil {
 		a.Prove(d, record)
 	}
-	if kept := d.Status.LastHealthyArtifact; kept != nil && a.WasHealthy(d, kept) {
+	if kept := d.Status.Healthy.Artifact; kept != nil && a.WasHealthy(d, kept) {
 		kept.Proof = a.ProveHealthy(d, kept.Material)
 	}
 }
@@ -121,6 +121,6 @@ func (a Approvals) WasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptA
 // returns tells whether the revision that remediation rolls back to was executed before
 // with the current terms.
 func (a Approvals) returns(d *v1alpha1.BundleDeployment, c *Consent) bool {
-	kept := d.Status.LastHealthyArtifact
+	kept := d.Status.Healthy.Artifact
 	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.Material && a.WasHealthy(d, kept)
 }

@@ -109,7 +109,7 @@ func TestChoose(t *testing.T) {
 func rejects(version string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
 		d.Status.Catalog.Resolved = &v1alpha1.ResolvedBundle{Bundle: "shop.v" + version, Reference: "example.org/shop:" + version}
-		d.Status.RejectedRevision = "bad"
+		d.Status.Rejected.Revision = "bad"
 		d.Status.History = []v1alpha1.RevisionRecord{{Revision: "bad", Bundle: "shop.v" + version}}
 	}
 }
@@ -205,11 +205,11 @@ func TestUnderWay(t *testing.T) {
 		if got := UnderWay(d); got != want {
 			t.Errorf("outcome %q: under way is %t", outcome, got)
 		}
-		d.Status.LastHealthyRevision = "two"
+		d.Status.Healthy.Revision = "two"
 		if UnderWay(d) {
 			t.Errorf("outcome %q: a healthy bundle is under way", outcome)
 		}
-		d.Status.LastHealthyRevision, d.Status.LastHealthyArtifact = "one", &v1alpha1.KeptArtifact{}
+		d.Status.Healthy.Revision, d.Status.Healthy.Artifact = "one", &v1alpha1.KeptArtifact{}
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}
 		if got := UnderWay(d); got != (want || outcome == v1alpha1.OutcomeFailed) {
 			t.Errorf("outcome %q, to be rolled back: under way is %t", outcome, got)

@@ -30,7 +30,7 @@ func sourceOf(d *v1alpha1.BundleDeployment, image string, annotations map[string
 	s := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name, Annotations: annotations}}
 	yes := true
 	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleDeploymentKind, Name: d.Name, UID: d.UID, Controller: &yes}}
-	s.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: image}}}
+	s.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: image}}}
 	return s
 }
 
@@ -161,7 +161,7 @@ func TestC19InputDigest(t *testing.T) {
 			d.Spec.Catalog.UpgradePolicy = v1alpha1.UpgradePolicy(pick("", "SelfCertified"))
 			d.Spec.Catalog.Image = &v1alpha1.CatalogImage{Platform: pick("", "linux/amd64")} // how it is pulled does not count
 			if bundle := pick("", "shop.v3.0.0"); bundle != "" {
-				d.Status.RejectedRevision = "bad"
+				d.Status.Rejected.Revision = "bad"
 				d.Status.History = []v1alpha1.RevisionRecord{{Revision: "bad", Bundle: bundle}}
 			}
 			if d.Status.Catalog.Installed != nil {

@@ -34,7 +34,7 @@ func (st *Stage) pin(ctx context.Context, in *Input) error {
 // digestFound is a tagged image with the digest to which a source resolved it; "" if it did not.
 func digestFound(source *v1alpha1.BundleSource, reference string) string {
 	if source == nil || len(source.Spec.Sources) != 1 || len(source.Status.Resolved) != 1 || source.Spec.Sources[0].Image == nil ||
-		source.Spec.Sources[0].Image.Ref != reference || source.Status.SourcesDigest != effective.SourcesDigest(&source.Spec) {
+		source.Spec.Sources[0].Image.Reference != reference || source.Status.SourcesDigest != effective.SourcesDigest(&source.Spec) {
 		return ""
 	}
 	if digest := source.Status.Resolved[0].Digest; digest != "" {
@@ -51,7 +51,7 @@ func (in *Input) digestKept(source *v1alpha1.BundleSource, resolved *v1alpha1.Re
 		source.Annotations[v1alpha1.CatalogBundleAnnotation] != resolved.Bundle {
 		return ""
 	}
-	if kept := pinned(source.Spec.Sources[0].Image.Ref); repositoryOf(kept) == repositoryOf(resolved.Reference) {
+	if kept := pinned(source.Spec.Sources[0].Image.Reference); repositoryOf(kept) == repositoryOf(resolved.Reference) {
 		return kept
 	}
 	return ""

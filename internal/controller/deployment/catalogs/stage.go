@@ -89,12 +89,12 @@ func UnderWay(d *v1alpha1.BundleDeployment) bool {
 		return false
 	}
 	revision := status.Catalog.Installed.Revision
-	if status.LastHealthyRevision == revision {
+	if status.Healthy.Revision == revision {
 		return false
 	}
 	for _, record := range status.History {
 		if record.Revision == revision {
-			retried := record.Outcome == v1alpha1.OutcomeFailed && effective.RollsBack(&d.Spec) && status.LastHealthyArtifact != nil && status.RejectedRevision == ""
+			retried := record.Outcome == v1alpha1.OutcomeFailed && effective.RollsBack(&d.Spec) && status.Healthy.Artifact != nil && status.Rejected.Revision == ""
 			return record.Outcome == "" || retried
 		}
 	}

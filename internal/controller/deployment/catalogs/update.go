@@ -109,7 +109,7 @@ func (in *Input) inputDigest(all []looked) string {
 
 // goBack makes upgrades start from the last healthy bundle, once the installed one was rejected.
 func (in *Input) goBack() {
-	kept := in.Object.Status.LastHealthyArtifact
+	kept := in.Object.Status.Healthy.Artifact
 	if rejected := in.rejected(); rejected == "" || rejected != installedName(in.Object) || kept == nil || kept.Bundle == nil {
 		return
 	}
@@ -121,11 +121,11 @@ func (in *Input) rejected() string {
 	status := &in.Object.Status
 	asked := in.Before.Status.ObservedGeneration != in.Object.Generation ||
 		pipeline.Requested(in.Object) != "" && pipeline.Requested(in.Object) != in.Before.Status.LastHandledReconcileAt
-	if status.RejectedRevision == "" || asked {
+	if status.Rejected.Revision == "" || asked {
 		return ""
 	}
 	for _, record := range status.History {
-		if record.Revision == status.RejectedRevision {
+		if record.Revision == status.Rejected.Revision {
 			return record.Bundle // what the package resolves to may be the bundle that replaces it
 		}
 	}

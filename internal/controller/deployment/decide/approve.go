@@ -34,7 +34,7 @@ func (st *Stage) Server(ctx context.Context, in *Input) (pipeline.Outcome, error
 		return pipeline.Continue, err
 	}
 	in.Decided.Consent = c
-	return pipeline.Stop, c.Pending(in.Object, in.Object.Status.LastAppliedRevision)
+	return pipeline.Stop, c.Pending(in.Object, in.Object.Status.Applied.Revision)
 }
 
 // Approve stops a plan that waits for an approval.

@@ -42,7 +42,7 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	}
 	made := plan.Make(observed)
 	if in.Rendered.Unproven && !approval.LeavesContents(&made, in.Listed.Inventory()) {
-		return pipeline.Stop, stage.AnotherContent(in.Object.Status.LastAppliedRevision)
+		return pipeline.Stop, stage.AnotherContent(in.Object.Status.Applied.Revision)
 	}
 	if in.Resolved.BesideAttempt {
 		made.LeaveOut(func(object plan.Object) bool { return in.writtenByAttempt(object) })

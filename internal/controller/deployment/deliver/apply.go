@@ -92,11 +92,11 @@ func (st *Stage) complete(in *Input) error {
 		return nil
 	}
 	status := &in.Object.Status
-	if status.LastAppliedRevision != in.Resolved.Revision() || in.Decided.Plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.LastAppliedTime == nil {
-		status.LastAppliedTime = new(pipeline.StatusTime(in.Now))
+	if status.Applied.Revision != in.Resolved.Revision() || in.Decided.Plan.Count(plan.Create, plan.Adopt, plan.Update, plan.Recreate) > 0 || status.Applied.CompletionTime == nil {
+		status.Applied.CompletionTime = new(pipeline.StatusTime(in.Now))
 	}
-	status.LastAppliedRevision, status.LastAppliedOriginRevision = in.Resolved.Revision(), in.Resolved.OriginRevision
-	status.LastAppliedVersion = revision.Version(in.Rendered.Version, in.Resolved.OriginRevision)
+	status.Applied.Revision, status.Applied.OriginRevision = in.Resolved.Revision(), in.Resolved.OriginRevision
+	status.Applied.Version = revision.Version(in.Rendered.Version, in.Resolved.OriginRevision)
 	if err := st.Artifacts.Keep(string(in.Object.UID), in.worthKeeping()...); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (st *Stage) complete(in *Input) error {
 // one for a rollback.
 func (in *Input) worthKeeping() []loader.Kept {
 	kept := []loader.Kept{{Owner: in.Resolved.Source.Owner, Digest: in.Resolved.Artifact.Digest}}
-	if healthy := in.Object.Status.LastHealthyArtifact; healthy != nil && effective.RollsBack(&in.Object.Spec) {
+	if healthy := in.Object.Status.Healthy.Artifact; healthy != nil && effective.RollsBack(&in.Object.Spec) {
 		if owner, err := stage.OwnerOf(healthy, in.Object.Namespace); err == nil {
 			kept = append(kept, loader.Kept{Owner: owner, Digest: healthy.Digest})
 		}

@@ -49,6 +49,6 @@ func (st *Stage) reportConflict(ctx context.Context, in *Input, object plan.Obje
 		return
 	}
 	f.Who = difference.String()
-	st.Events.Warning(in.Subject, "DriftContested", "Apply", fmt.Sprintf("%s, again and again: it is restored less and less often, finally once in %s; stop that client, or ignore the fields with spec.driftDetection.ignore",
+	st.Events.Warning(in.Subject, "DriftContested", "Apply", fmt.Sprintf("%s, again and again: it is restored less and less often, finally once in %s; stop that client, or ignore the fields with spec.drift.ignore",
 		f.Who, effective.Interval(&in.Object.Spec)))
 }

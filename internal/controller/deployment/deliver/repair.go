@@ -33,7 +33,7 @@ func (st *Stage) Repair(ctx context.Context, in *Input) (whole bool, err error) 
 	if err != nil && !snapshot.Unusable(err) {
 		return false, err
 	}
-	if !complete || in.Object.Status.LastAppliedRevision != in.Resolved.Revision() {
+	if !complete || in.Object.Status.Applied.Revision != in.Resolved.Revision() {
 		return true, nil
 	}
 	ignore, err := in.ignoring()

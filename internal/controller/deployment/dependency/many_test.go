@@ -24,7 +24,7 @@ func deployment(name string, dependencies ...string) v1alpha1.BundleDeployment {
 	for _, other := range dependencies {
 		d.Spec.DependsOn = append(d.Spec.DependsOn, v1alpha1.Dependency{Name: other})
 	}
-	d.Status.Package = &v1alpha1.PackageStatus{Name: name, Version: "1.0.0"}
+	d.Status.Healthy.Package = &v1alpha1.PackageStatus{Name: name, Version: "1.0.0"}
 	return d
 }
 

@@ -47,7 +47,7 @@ func IndexIn(indexer client.FieldIndexer) error {
 }
 
 func requiring(d *v1alpha1.BundleDeployment) []string {
-	if len(d.Status.Requires) > 0 {
+	if len(d.Status.Healthy.Requires) > 0 {
 		return []string{"true"}
 	}
 	return nil
@@ -62,8 +62,8 @@ func dependencies(d *v1alpha1.BundleDeployment) []string {
 }
 
 func provided(d *v1alpha1.BundleDeployment) []string {
-	if d.Status.Package != nil {
-		return []string{d.Status.Package.Name}
+	if d.Status.Healthy.Package != nil {
+		return []string{d.Status.Healthy.Package.Name}
 	}
 	return nil
 }

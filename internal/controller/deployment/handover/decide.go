@@ -84,7 +84,7 @@ var seed = maphash.MakeSeed()
 
 // elsewhere tells whether the objects of a deployment are known to be on another cluster.
 func elsewhere(other *v1alpha1.BundleDeployment, than Cluster) bool {
-	if (other.Spec.KubeConfig != nil) != than.Remote {
+	if (other.Spec.Target.ClusterReference != nil) != than.Remote {
 		return true
 	}
 	return other.Status.Inventory != nil && other.Status.Inventory.Target != "" && other.Status.Inventory.Target != than.Target
@@ -92,7 +92,7 @@ func elsewhere(other *v1alpha1.BundleDeployment, than Cluster) bool {
 
 // ClusterOf is the cluster of a deployment with the identity in its inventory.
 func ClusterOf(d *v1alpha1.BundleDeployment, target string) Cluster {
-	return Cluster{Target: target, Remote: d.Spec.KubeConfig != nil}
+	return Cluster{Target: target, Remote: d.Spec.Target.ClusterReference != nil}
 }
 
 // Of returns the deployment to which an object is released instead of its deletion, or what the deletion waits for; both are
@@ -129,16 +129,16 @@ func undecided(other *v1alpha1.BundleDeployment, mine *v1alpha1.BundleSource, fe
 	if behind(mine, fetched, its) {
 		return true
 	}
-	newest := other.Status.LastAttemptedRevision
+	newest := other.Status.Attempted.Revision
 	if its != nil && its.Status.Artifact != nil {
 		newest = its.Status.Artifact.Revision
 	}
 	status := &other.Status
-	if conditions.IsTrue(other, meta.ReadyCondition) && status.ObservedGeneration == other.Generation && status.LastHealthyRevision == newest {
+	if conditions.IsTrue(other, meta.ReadyCondition) && status.ObservedGeneration == other.Generation && status.Healthy.Revision == newest {
 		return false
 	}
 	reconciled := seen.UID == other.UID && seen.Generation == other.Generation
-	return !reconciled || newest != seen.Revision && newest != status.LastAttemptedRevision && newest != status.RejectedRevision
+	return !reconciled || newest != seen.Revision && newest != status.Attempted.Revision && newest != status.Rejected.Revision
 }
 
 // behind tells whether one source has fetched less than another one, which fetched the given digests of its upstreams: its deployments
@@ -169,7 +169,7 @@ func fetchedBy(source *v1alpha1.BundleSource) map[string]string {
 		}
 		part.Destination = ""
 		if part.Git != nil {
-			part.Git.Directory = ""
+			part.Git.Path = ""
 		}
 		if upstream, err := json.Marshal(part); err == nil {
 			found[string(upstream)] = source.Status.Resolved[at].Digest

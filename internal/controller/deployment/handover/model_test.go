@@ -51,7 +51,7 @@ func newModel(seed uint64, count int) *model {
 		d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: name}
 		s := v1alpha1.BundleSource{}
 		s.Namespace, s.Name = "shop", name
-		s.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{Repository: "https://git.example.org/shop", Directory: name}}}
+		s.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: "https://git.example.org/shop", Path: name}}}
 		m.deployments, m.sources = append(m.deployments, d), append(m.sources, s)
 	}
 	return m
@@ -86,7 +86,7 @@ func (m *model) reconcile(at int, killed bool) {
 		return
 	}
 	desired := m.contents[artifact.Revision]
-	d.Status.LastAttemptedRevision = artifact.Revision
+	d.Status.Attempted.Revision = artifact.Revision
 	var wants []inventory.ID
 	for _, name := range desired {
 		if owner := m.objects[name].owner; owner != "" && owner != d.Name {
@@ -114,7 +114,7 @@ func (m *model) reconcile(at int, killed bool) {
 		}
 	}
 	conditions.MarkTrue(d, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "applied")
-	d.Status.LastHealthyRevision = artifact.Revision
+	d.Status.Healthy.Revision = artifact.Revision
 	m.prune(at, desired, false)
 	if !killed {
 		m.saw(d, artifact.Revision)

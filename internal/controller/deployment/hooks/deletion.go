@@ -34,28 +34,28 @@ func (r *Runner) AfterRemoval(ctx context.Context, in *Input) (done bool, err er
 	if done, err := r.deletionHooks(ctx, in, true); !done || err != nil {
 		return false, err
 	}
-	if record := in.Object.Status.Hooks; record.FinishedTime == nil {
-		record.FinishedTime = new(pipeline.StatusTime(in.Now))
+	if record := in.Object.Status.Hooks; record.CompletionTime == nil {
+		record.CompletionTime = new(pipeline.StatusTime(in.Now))
 	}
 	return true, nil
 }
 
 // PendingAfterRemoval tells that hooks have to run after the last deletion.
 func PendingAfterRemoval(in *Input) bool {
-	return in.hasDeleteHooks() && in.Object.Status.Hooks.FinishedTime == nil
+	return in.hasDeleteHooks() && in.Object.Status.Hooks.CompletionTime == nil
 }
 
 // hasDeleteHooks tells whether the removal has hooks: only a bundle that was applied once
 // has.
 func (in *Input) hasDeleteHooks() bool {
 	record := in.Object.Status.Hooks
-	return record != nil && (record.OnDelete > 0 || record.Operation == v1alpha1.HookDelete) && in.Object.Status.LastAppliedRevision != ""
+	return record != nil && (record.OnDelete > 0 || record.Operation == v1alpha1.HookDelete) && in.Object.Status.Applied.Revision != ""
 }
 
 // BetweenHooks tells that the objects are gone and hooks of the removal still have to run.
 func BetweenHooks(object *v1alpha1.BundleDeployment) bool {
 	record := object.Status.Hooks
-	return record != nil && record.Operation == v1alpha1.HookDelete && record.Removed && record.FinishedTime == nil
+	return record != nil && record.Operation == v1alpha1.HookDelete && record.Removed && record.CompletionTime == nil
 }
 
 // deletionHooks runs the hooks before, or after, the deletion. If hooks are skipped, by the
@@ -127,7 +127,7 @@ func (r *Runner) skip(in *Input, why string, err error) error {
 	was := in.Object.Status.Hooks
 	r.Events.Normal(in.Subject, "HooksSkipped", "Remove", fmt.Sprintf("%s of the deletion %s not run: %s", plural.Of(int(was.OnDelete), "hook"), plural.Choose(int(was.OnDelete), "does", "do"), why))
 	in.Object.Status.Hooks = &v1alpha1.HooksStatus{
-		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, FinishedTime: new(pipeline.StatusTime(in.Now)),
+		Operation: v1alpha1.HookDelete, Run: was.Run, Revision: was.Revision, Removed: true, CompletionTime: new(pipeline.StatusTime(in.Now)),
 	}
 	return nil
 }

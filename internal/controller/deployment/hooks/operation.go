@@ -31,7 +31,7 @@ func (r *Runner) Begin(ctx context.Context, in *Input) (waits string, err error)
 		}
 		in.Object.Status.Hooks = r.newOperation(in, was)
 		if recovered && was == nil {
-			in.Object.Status.Hooks.Completed, in.Object.Status.Hooks.FinishedTime = in.Object.Status.Hooks.Total, new(pipeline.StatusTime(in.Now))
+			in.Object.Status.Hooks.Completed, in.Object.Status.Hooks.CompletionTime = in.Object.Status.Hooks.Total, new(pipeline.StatusTime(in.Now))
 		}
 	}
 	if failed := in.Object.Status.Hooks.Failed; failed != nil && !comesAfter(failed.Event) {
@@ -65,7 +65,7 @@ func (in *Input) keyID() string {
 // endRecovery tells whether the plan is for the revision that had been applied before the status was lost, as far as that is
 // known: no hook runs for it. Another revision is an upgrade. Later plans have a status again.
 func (in *Input) endRecovery() bool {
-	listed, last := in.Object.Status.Inventory, in.Object.Status.LastAppliedRevision
+	listed, last := in.Object.Status.Inventory, in.Object.Status.Applied.Revision
 	if listed == nil || !listed.Recovered {
 		return false
 	}
@@ -81,7 +81,7 @@ func (r *Runner) newOperation(in *Input, was *v1alpha1.HooksStatus) *v1alpha1.Ho
 	if was != nil {
 		former, onDelete = was.Run, max(onDelete, was.OnDelete) // the hooks of the applied revision count until the operation is over
 	}
-	if in.Object.Status.LastAppliedRevision == "" {
+	if in.Object.Status.Applied.Revision == "" {
 		operation = in.Plan.First()
 		if was != nil && was.Operation == v1alpha1.HookAdopt {
 			operation = plan.Adopting

@@ -26,7 +26,7 @@ const longestHookMessage = 1024
 // hooksPending tells that hooks of the operation still have to run.
 func (in *Input) hooksPending() bool {
 	record := in.Object.Status.Hooks
-	return record != nil && record.FinishedTime == nil
+	return record != nil && record.CompletionTime == nil
 }
 
 // Before runs the hooks before the operation. It returns the hook that is waited for, "" when all have completed.
@@ -44,7 +44,7 @@ func (r *Runner) After(ctx context.Context, in *Input) (done bool, err error) {
 		in.Progress.Failed = err != nil
 		return false, err
 	}
-	in.Object.Status.Hooks.FinishedTime = new(pipeline.StatusTime(in.Now))
+	in.Object.Status.Hooks.CompletionTime = new(pipeline.StatusTime(in.Now))
 	if in.Plan != nil {
 		in.Object.Status.Hooks.OnDelete = count32(plan.HookRuns(in.Plan.Hooks, plan.Removing))
 	}
@@ -121,7 +121,7 @@ func (r *Runner) announce(ctx context.Context, in *Input, run plan.HookRun) erro
 	if record.Running != nil {
 		return nil
 	}
-	record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartedTime: pipeline.StatusTime(in.Now)}
+	record.Running = &v1alpha1.RunningHook{HookReference: referenceTo(run), StartTime: pipeline.StatusTime(in.Now)}
 	if err := in.keepHook(run); err != nil {
 		return err
 	}
@@ -146,14 +146,14 @@ func (r *Runner) start(ctx context.Context, in *Input, runs []plan.HookRun) (wai
 	case start.Waiting != "":
 		return run.String() + " is about to run: " + start.Waiting, nil
 	}
-	record.Running.UID, record.Running.StartedTime = string(start.UID), pipeline.StatusTime(in.Now) // the time for it begins now
+	record.Running.UID, record.Running.StartTime = string(start.UID), pipeline.StatusTime(in.Now) // the time for it begins now
 	return "", in.Write(ctx, r.Writer)
 }
 
 // hookOverdue tells that the time for the hook that runs is over.
 func (in *Input) hookOverdue() bool {
 	running := in.Object.Status.Hooks.Running
-	return running != nil && in.Now.Sub(running.StartedTime.Time) > effective.Timeout(&in.Object.Spec)
+	return running != nil && in.Now.Sub(running.StartTime.Time) > effective.Timeout(&in.Object.Spec)
 }
 
 // fail records that the running hook failed, and deletes the objects of hooks as the

@@ -42,7 +42,7 @@ func (st *Stage) Load(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	if !in.Resolved.Due {
 		return pipeline.Continue, nil
 	}
-	in.Object.Status.LastAttemptedRevision = in.Resolved.Artifact.Revision
+	in.Object.Status.Attempted.Revision = in.Resolved.Artifact.Revision
 	ctx, cancel := context.WithTimeout(ctx, longestLoad)
 	defer cancel()
 	content, err := st.Artifacts.Load(ctx, in.Resolved.Source.Owner, *in.Resolved.Artifact)

@@ -80,14 +80,14 @@ func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment)
 	}
 	local = local.For(d.Name)
 	a := stage.Access{Client: local, Local: local}
-	if d.Spec.KubeConfig == nil {
+	if d.Spec.Target.ClusterReference == nil {
 		return a, nil
 	}
 	parsed, named, err := r.remoteCluster(ctx, local, d)
 	if err != nil {
 		return a, err
 	}
-	remote, err := r.Remotes.Client(parsed, d.Namespace, d.Spec.RemoteServiceAccountName)
+	remote, err := r.Remotes.Client(parsed, d.Namespace, d.Spec.Target.ServiceAccountName)
 	if err != nil {
 		return a, fmt.Errorf("%s: %w", named, err)
 	}
@@ -95,7 +95,7 @@ func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment)
 	return a, nil
 }
 
-// remoteCluster reads spec.kubeConfig. The Secret is read on
+// remoteCluster reads spec.target.kubeConfig. The Secret is read on
 // this cluster each time, impersonating the deployment's ServiceAccount: a changed
 // kubeconfig makes another client.
 func (r Accounts) remoteCluster(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment) (parsed *tenant.Kubeconfig, named string, err error) {
@@ -117,15 +117,15 @@ func (r Accounts) remoteCluster(ctx context.Context, local *tenant.Client, d *v1
 
 // holderName names what leads to the other cluster, as messages do.
 func holderName(d *v1alpha1.BundleDeployment) string {
-	if ref := d.Spec.KubeConfig.ClusterProfileRef; ref != nil {
+	if ref := d.Spec.Target.ClusterReference.ClusterProfileRef; ref != nil {
 		return fmt.Sprintf("clusterprofile %s/%s", d.Namespace, ref.Name)
 	}
-	return fmt.Sprintf("secret %s/%s", d.Namespace, d.Spec.KubeConfig.SecretRef.Name)
+	return fmt.Sprintf("secret %s/%s", d.Namespace, d.Spec.Target.ClusterReference.KubeConfig.SecretRef.Name)
 }
 
 // kubeconfigOfProfile reads a ClusterProfile and the Secret that it names.
 func kubeconfigOfProfile(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment, named string) ([]byte, error) {
-	data, err := clusterprofile.Read(ctx, local, d.Namespace, d.Spec.KubeConfig.ClusterProfileRef)
+	data, err := clusterprofile.Read(ctx, local, d.Namespace, d.Spec.Target.ClusterReference.ClusterProfileRef)
 	var unusable *clusterprofile.Error
 	switch {
 	case errors.As(err, &unusable) && unusable.Missing:
@@ -140,14 +140,14 @@ func kubeconfigOfProfile(ctx context.Context, local *tenant.Client, d *v1alpha1.
 
 // kubeconfig reads the Secret, or the ClusterProfile.
 func kubeconfig(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment, named string) ([]byte, error) {
-	if d.Spec.KubeConfig.ClusterProfileRef != nil {
+	if d.Spec.Target.ClusterReference.ClusterProfileRef != nil {
 		return kubeconfigOfProfile(ctx, local, d, named)
 	}
-	ref := d.Spec.KubeConfig.SecretRef
+	ref := d.Spec.Target.ClusterReference.KubeConfig.SecretRef
 	secret, err := local.Get(ctx, tenant.Ref{Resource: secretResource, Namespace: d.Namespace, Name: ref.Name})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf("%s does not exist: create it, or correct spec.kubeConfig", named)}
+		return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf("%s does not exist: create it, or correct spec.target.kubeConfig", named)}
 	case apierrors.IsForbidden(err):
 		return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf(
 			"serviceaccount %s may not get %s, which holds the kubeconfig: grant it", local.Identity(), named)}
@@ -163,7 +163,7 @@ func kubeconfig(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDep
 			return base64.StdEncoding.DecodeString(text)
 		}
 	}
-	return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf("%s has no key %q: add it, or correct spec.kubeConfig.secretRef.key", named, keys[0])}
+	return nil, failure.Error{Reason: v1alpha1.ReasonKubeConfigNotFound, Err: fmt.Errorf("%s has no key %q: add it, or correct spec.target.kubeConfig.secretRef.key", named, keys[0])}
 }
 
 // Identify returns the ID of the cluster that the client of a deployment reaches.
@@ -178,7 +178,7 @@ func (r Accounts) Identify(ctx context.Context, a stage.Access) (string, error) 
 	}
 	if there == own && !r.OwnCluster {
 		return "", failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf(
-			"%s: the server %s is the cluster that the controller runs in: leave spec.kubeConfig out to install there", a.Remote, a.Client.Identity().Host)}
+			"%s: the server %s is the cluster that the controller runs in: leave spec.target.kubeConfig out to install there", a.Remote, a.Client.Identity().Host)}
 	}
 	return there, nil
 }

@@ -102,5 +102,5 @@ func (in *Input) overInterval() bool {
 // drift is neither corrected nor reported, only their health is checked, once everything
 // is applied and pruned.
 func (in *Input) compares() bool {
-	return effective.DriftMode(&in.Object.Spec) != v1alpha1.DriftDisabled || !in.Resolved.AppliedAsIs(in.Subject) || len(in.Note.Planned.Prune) > 0
+	return effective.DriftMode(&in.Object.Spec) != v1alpha1.DriftNone || !in.Resolved.AppliedAsIs(in.Subject) || len(in.Note.Planned.Prune) > 0
 }

@@ -17,7 +17,7 @@ func TestT26GroundsOfASource(t *testing.T) {
 	source := func(change func(*v1alpha1.BundleSource)) string {
 		of := &v1alpha1.BundleSource{}
 		of.Name = "app"
-		of.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Ref: "registry.example/app:v1"}}}
+		of.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: "registry.example/app:v1"}}}
 		of.Status.Artifact = &meta.Artifact{Revision: "v1@sha256:a"}
 		of.Status.Resolved = []v1alpha1.ResolvedSource{{Digest: "sha256:a", Trust: "sha256:keys"}}
 		change(of)
@@ -28,7 +28,7 @@ func TestT26GroundsOfASource(t *testing.T) {
 		changes bool
 		change  func(*v1alpha1.BundleSource)
 	}{
-		"another reference": {true, func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Ref = "registry.example/app:v2" }},
+		"another reference": {true, func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Reference = "registry.example/app:v2" }},
 		"another login": {true, func(s *v1alpha1.BundleSource) {
 			s.Spec.Sources[0].Image.SecretRef = &v1alpha1.LocalReference{Name: "a"}
 		}},

@@ -34,13 +34,13 @@ func originOfPart(part v1alpha1.Source, r v1alpha1.ResolvedSource) v1alpha1.Revi
 	o := v1alpha1.RevisionOrigin{Destination: part.Destination, Reference: r.Reference, Digest: r.Digest, VerifiedBy: r.VerifiedBy}
 	switch {
 	case part.Image != nil:
-		o.Image = repositoryOf(part.Image.Ref)
+		o.Image = repositoryOf(part.Image.Reference)
 	case part.Git != nil:
-		o.Git, o.Directory = part.Git.Repository, part.Git.Directory
+		o.Git, o.Path = part.Git.URL, part.Git.Path
 	case part.HTTP != nil:
 		o.URL = part.HTTP.URL
 	case part.Helm != nil:
-		o.Helm, o.Chart = part.Helm.Repository, part.Helm.Chart
+		o.Helm, o.Chart = part.Helm.URL, part.Helm.Chart
 	case part.ConfigMap != nil:
 		o.ConfigMap = part.ConfigMap.Name
 	}

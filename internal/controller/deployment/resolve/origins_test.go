@@ -25,8 +25,8 @@ func TestRepositoryOf(t *testing.T) {
 func TestOriginsOf(t *testing.T) {
 	source := &v1alpha1.BundleSource{}
 	source.Spec.Sources = []v1alpha1.Source{
-		{Destination: "a", Image: &v1alpha1.ImageSource{Ref: "example.org/a:v1"}},
-		{Destination: "b", Git: &v1alpha1.GitSource{Repository: "https://example.org/b", Directory: "deploy"}},
+		{Destination: "a", Image: &v1alpha1.ImageSource{Reference: "example.org/a:v1"}},
+		{Destination: "b", Git: &v1alpha1.GitSource{URL: "https://example.org/b", Path: "deploy"}},
 	}
 	source.Status.Resolved = []v1alpha1.ResolvedSource{
 		{Destination: "b", Reference: "main", Digest: "sha1:00"}, {Destination: "a", Reference: "v1", Digest: "sha256:00", VerifiedBy: "x"},
@@ -37,7 +37,7 @@ func TestOriginsOf(t *testing.T) {
 	source.Status.SourcesDigest = effective.SourcesDigest(&source.Spec)
 	want := []v1alpha1.RevisionOrigin{
 		{Destination: "a", Image: "example.org/a", Reference: "v1", Digest: "sha256:00", VerifiedBy: "x"},
-		{Destination: "b", Git: "https://example.org/b", Directory: "deploy", Reference: "main", Digest: "sha1:00"},
+		{Destination: "b", Git: "https://example.org/b", Path: "deploy", Reference: "main", Digest: "sha1:00"},
 	}
 	if diff := cmp.Diff(want, originsOf(source)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

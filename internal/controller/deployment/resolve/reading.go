@@ -83,5 +83,5 @@ func (in *Input) reconsider() {
 	in.Resolved.Rejected = nil
 	in.Resolved.Source.Owner = in.Resolved.SourceOwner
 	in.Resolved.Lifted = true
-	in.Object.Status.RejectedRevision = ""
+	in.Object.Status.Rejected.Revision = ""
 }

@@ -71,12 +71,12 @@ func (st *Stage) signatureRequired(ctx context.Context, in *Input) error {
 // changes, or a reconcile is requested.
 func (in *Input) chooseRevision() error {
 	status := &in.Object.Status
-	kept := status.LastHealthyArtifact
-	if status.RejectedRevision == "" {
+	kept := status.Healthy.Artifact
+	if status.Rejected.Revision == "" {
 		return nil
 	}
-	if in.Resolved.Artifact.Revision != status.RejectedRevision || in.asked() || kept == nil {
-		status.RejectedRevision, in.Resolved.Lifted = "", true
+	if in.Resolved.Artifact.Revision != status.Rejected.Revision || in.asked() || kept == nil {
+		status.Rejected.Revision, in.Resolved.Lifted = "", true
 		return nil
 	}
 	owner, err := stage.OwnerOf(kept, in.Object.Namespace)

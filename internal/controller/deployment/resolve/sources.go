@@ -77,8 +77,8 @@ func (r Sources) Find(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1
 // the last one that was tried is read from the API server.
 func (r Sources) currentSource(ctx context.Context, d *v1alpha1.BundleDeployment, was *v1alpha1.BundleDeploymentStatus, inline *inlineSource) (*stage.Origin, error) {
 	found, err := r.ownSource(ctx, r.Cached(), d, inline)
-	known := err == nil && (found.Artifact.Revision == was.LastAttemptedRevision || found.Artifact.Revision == was.RejectedRevision)
-	if known || was.LastAttemptedRevision == "" {
+	known := err == nil && (found.Artifact.Revision == was.Attempted.Revision || found.Artifact.Revision == was.Rejected.Revision)
+	if known || was.Attempted.Revision == "" {
 		return found, err
 	}
 	return r.ownSource(ctx, r.Live, d, inline)

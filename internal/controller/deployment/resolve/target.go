@@ -103,8 +103,8 @@ func (st *Stage) ReadInventory(in *Input) (inventory.Current, error) {
 		return inventory.CurrentOf(in.unlisted()), err
 	}
 	in.Note.Known = false // compare with the cluster in any case
-	if in.Object.Status.LastAppliedRevision == "" {
-		in.Object.Status.LastAppliedRevision = last.Revision
+	if in.Object.Status.Applied.Revision == "" {
+		in.Object.Status.Applied.Revision = last.Revision
 	}
 	return inventory.CurrentOf(last.Inventory(in.AuthorityID())), nil
 }
@@ -167,7 +167,7 @@ func (st *Stage) BeginInventory(ctx context.Context, in *Input) error {
 		return err
 	}
 	in.Object.Status.Inventory = &v1alpha1.Inventory{}
-	if in.Object.Spec.KubeConfig != nil {
+	if in.Object.Spec.Target.ClusterReference != nil {
 		return nil
 	}
 	target, err := st.Accounts.Tenants.Target(ctx)

@@ -75,7 +75,7 @@ type Cleaner struct {
 }
 
 // withheld replaces messages of API servers, webhooks and hooks.
-const withheld = "the message of the API server, a webhook or a hook is not shown, since it may contain values of the Secrets of spec.helm.valuesFrom and spec.postBuild.substituteFrom, and these cannot be read: check that they exist and that the ServiceAccount may get them"
+const withheld = "the message of the API server, a webhook or a hook is not shown, since it may contain values of the Secrets of spec.helm.valuesFrom and spec.processors[].variables.valuesFrom, and these cannot be read: check that they exist and that the ServiceAccount may get them"
 
 // Text cleans a message of an API server, webhook or hook; "" stays "".
 func (c Cleaner) Text(of string) string {

@@ -51,7 +51,7 @@ func setApproval(in *Input, err error) {
 //	it is healthy                            Ready
 //	else                                     Progressing, Retrying when overdue or failed
 func setAwaiting(in *Input, err error) {
-	d, last := in.Object, in.Object.Status.LastAppliedRevision
+	d, last := in.Object, in.Object.Status.Applied.Revision
 	waits := "; another plan waits for an approval: see " + v1alpha1.ApprovalPendingCondition
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {

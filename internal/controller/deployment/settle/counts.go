@@ -17,7 +17,7 @@ import (
 func setPlan(in *Input) {
 	if in.Decided.Plan == nil {
 		if c := in.Decided.Consent; c != nil { // a server that waits for an approval: nothing was planned there
-			in.Object.Status.Plan = &v1alpha1.PlanStatus{Revision: in.Object.Status.LastAppliedRevision, Digest: c.Digest, Summary: strings.Join(c.Asks, "; ")}
+			in.Object.Status.Plan = &v1alpha1.PlanStatus{Revision: in.Object.Status.Applied.Revision, Digest: c.Digest, Summary: strings.Join(c.Asks, "; ")}
 		}
 		return
 	}
@@ -122,5 +122,5 @@ func skippedText(skipped []inventory.ID) string {
 	if len(named) > mostSkippedNamed {
 		named, more = named[:mostSkippedNamed], fmt.Sprintf(" and %d more", len(skipped)-mostSkippedNamed)
 	}
-	return fmt.Sprintf("; %d of spec.optionalKinds left out until their kinds are served: %s%s", len(skipped), pipeline.JoinNames(named), more)
+	return fmt.Sprintf("; %d of spec.apply.optionalKinds left out until their kinds are served: %s%s", len(skipped), pipeline.JoinNames(named), more)
 }

@@ -188,7 +188,7 @@ func (st *Stage) emitRejected(in *Input) {
 
 // lastHealthy names the revision that is rolled back to.
 func (in *Input) lastHealthy() string {
-	return revision.Recorded(in.Object.Status.History, in.Object.Status.LastHealthyArtifact.Revision)
+	return revision.Recorded(in.Object.Status.History, in.Object.Status.Healthy.Artifact.Revision)
 }
 
 func (st *Stage) emitPruned(in *Input) {

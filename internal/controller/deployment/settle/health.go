@@ -27,7 +27,7 @@ func (st *Stage) CheckHealth(ctx context.Context, in *Input) (pipeline.Outcome, 
 	if in.Resolved.Due {
 		*in.Note = in.newNote()
 	}
-	if len(in.Object.Spec.HealthChecks) > 0 {
+	if len(in.Object.Spec.Health.Checks) > 0 {
 		var err error
 		if in.Note.Health.Objects, err = healthchecks.Objects(ctx, in.Object, in.Resolved.Access.Client.Kinds()); err != nil {
 			return pipeline.Stop, err
@@ -181,7 +181,7 @@ func (in *Input) steady() bool {
 
 // lookedAt is the number of objects that a health report covers.
 func (in *Input) lookedAt() int {
-	if len(in.Object.Spec.HealthChecks) > 0 {
+	if len(in.Object.Spec.Health.Checks) > 0 {
 		return len(in.Note.Health.Objects)
 	}
 	return in.Note.Health.Total
@@ -189,8 +189,8 @@ func (in *Input) lookedAt() int {
 
 // healthyWords says that all checked objects are healthy.
 func (in *Input) healthyWords() string {
-	if checks := len(in.Object.Spec.HealthChecks); checks > 0 {
-		return fmt.Sprintf("the %d of spec.healthChecks are healthy", checks)
+	if checks := len(in.Object.Spec.Health.Checks); checks > 0 {
+		return fmt.Sprintf("the %d of spec.health.checks are healthy", checks)
 	}
 	return "all healthy"
 }

@@ -31,7 +31,7 @@ func beginRecord(in *Input) {
 	if edited && !in.Decided.Writes() {
 		record.Generation = in.Object.Generation
 		record.Attempts = 0
-		record.LastFailedTime = nil
+		record.FailureTime = nil
 	}
 	if record == nil || in.Resolved.Lifted || edited && in.Decided.Writes() {
 		record = in.newRecord()
@@ -53,7 +53,7 @@ func (in *Input) newRecord() *v1alpha1.RevisionRecord {
 		finish(&status.History[0], v1alpha1.OutcomeSuperseded, "", in)
 	}
 	status.History = slices.Insert(status.History, 0, v1alpha1.RevisionRecord{
-		Revision: in.Resolved.Revision(), Digest: in.Resolved.Artifact.Digest, Generation: in.Object.Generation, StartedTime: pipeline.StatusTime(in.Now),
+		Revision: in.Resolved.Revision(), Digest: in.Resolved.Artifact.Digest, Generation: in.Object.Generation, StartTime: pipeline.StatusTime(in.Now),
 	})
 	return &status.History[0]
 }
@@ -84,7 +84,7 @@ func settleRecord(in *Input, record *v1alpha1.RevisionRecord, err error) {
 		finish(record, v1alpha1.OutcomeRolledBack, record.Message, in)
 	case in.Resolved.Rejected != nil:
 	case well:
-		record.Attempts, record.LastFailedTime = 0, nil
+		record.Attempts, record.FailureTime = 0, nil
 		finish(record, v1alpha1.OutcomeHealthy, "", in)
 	default:
 		if why := in.whyFailed(err); why != "" {
@@ -95,7 +95,7 @@ func settleRecord(in *Input, record *v1alpha1.RevisionRecord, err error) {
 
 func finish(record *v1alpha1.RevisionRecord, outcome v1alpha1.Outcome, message string, in *Input) {
 	if record.Outcome != outcome {
-		record.FinishedTime = new(pipeline.StatusTime(in.Now))
+		record.CompletionTime = new(pipeline.StatusTime(in.Now))
 	}
 	record.Outcome, record.Message = outcome, pipeline.Shorten(message, longestCause)
 }
@@ -148,7 +148,7 @@ func boundOrigins(history []v1alpha1.RevisionRecord) {
 	room := mostOrigins
 	for i := range history {
 		for _, o := range history[i].Sources {
-			room -= len(o.Destination) + len(o.Image) + len(o.Git) + len(o.Directory) + len(o.URL) + len(o.Helm) + len(o.Chart) + len(o.ConfigMap) + len(o.Reference) + len(o.Digest)
+			room -= len(o.Destination) + len(o.Image) + len(o.Git) + len(o.Path) + len(o.URL) + len(o.Helm) + len(o.Chart) + len(o.ConfigMap) + len(o.Reference) + len(o.Digest)
 		}
 		if room < 0 {
 			history[i].Sources = nil

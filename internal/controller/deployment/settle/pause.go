@@ -31,7 +31,7 @@ const watchedPause = 2 * time.Second
 // untilOverdue is the time until the timeout to become healthy.
 func (in *Input) untilOverdue() time.Duration {
 	deadline := in.Note.Applying.Wrote
-	if at := in.Object.Status.LastAppliedTime; at != nil && at.After(deadline) {
+	if at := in.Object.Status.Applied.CompletionTime; at != nil && at.After(deadline) {
 		deadline = at.Time
 	}
 	return max(time.Second, deadline.Add(effective.Timeout(&in.Object.Spec)).Sub(in.Now)+time.Second)

@@ -23,21 +23,21 @@ import (
 
 // Healthy records that the applied revision is healthy, its hooks included.
 func (st *Stage) Healthy(in *Input) error {
-	in.Object.Status.LastHealthyRevision, in.Object.Status.Package = in.Object.Status.LastAppliedRevision, in.Note.Planned.Contains
-	in.Object.Status.Requires = in.Note.Planned.Requires
+	in.Object.Status.Healthy.Revision, in.Object.Status.Healthy.Package = in.Object.Status.Applied.Revision, in.Note.Planned.Contains
+	in.Object.Status.Healthy.Requires = in.Note.Planned.Requires
 	st.keepHealthy(in)
 	return in.prove()
 }
 
 // keepHealthy records the artifact of the healthy revision, and the digest of its objects.
 func (st *Stage) keepHealthy(in *Input) {
-	if in.Resolved.Artifact == nil || in.Resolved.Source == nil || in.Resolved.Artifact.Revision != in.Object.Status.LastAppliedRevision {
+	if in.Resolved.Artifact == nil || in.Resolved.Source == nil || in.Resolved.Artifact.Revision != in.Object.Status.Applied.Revision {
 		return
 	}
-	in.Object.Status.LastHealthyArtifact = &v1alpha1.KeptArtifact{
+	in.Object.Status.Healthy.Artifact = &v1alpha1.KeptArtifact{
 		Source: in.Resolved.Source.Owner.Kind + "/" + in.Resolved.Source.Owner.Name,
 		URL:    in.Resolved.Artifact.URL, Revision: in.Resolved.Artifact.Revision, Digest: in.Resolved.Artifact.Digest,
-		OriginRevision: cmp.Or(in.Resolved.OriginRevision, in.Object.Status.LastAppliedOriginRevision),
+		OriginRevision: cmp.Or(in.Resolved.OriginRevision, in.Object.Status.Applied.OriginRevision),
 		Bundle:         stage.InstalledBundle(in.Object),
 		Material:       in.Note.Planned.Material, Proof: st.Approvals.ProveHealthy(in.Object, in.Note.Planned.Material),
 	}
@@ -52,12 +52,12 @@ func setRemediation(in *Input, err error) {
 		return
 	}
 	record.Attempts++
-	record.LastFailedTime = new(pipeline.StatusTime(in.Now))
+	record.FailureTime = new(pipeline.StatusTime(in.Now))
 	switch {
 	case record.Attempts <= in.Object.Spec.Remediation.Retries:
 		in.Note.Checked = time.Time{} // all is compared and applied again
-	case in.Object.Status.LastHealthyArtifact != nil:
-		in.Object.Status.RejectedRevision, in.Settled.RejectedNow = in.Resolved.Revision(), true
+	case in.Object.Status.Healthy.Artifact != nil:
+		in.Object.Status.Rejected.Revision, in.Settled.RejectedNow = in.Resolved.Revision(), true
 	}
 }
 
@@ -65,9 +65,9 @@ func setRemediation(in *Input, err error) {
 // applied, or is not healthy in time. A transient error, such as an unreachable
 // webhook, counts when it lasts longer than the timeout.
 func (in *Input) failedAgain(record *v1alpha1.RevisionRecord, err error) bool {
-	since := record.StartedTime.Time
-	if record.LastFailedTime != nil {
-		since = record.LastFailedTime.Time
+	since := record.StartTime.Time
+	if record.FailureTime != nil {
+		since = record.FailureTime.Time
 	}
 	lasted := in.Now.Sub(since)
 	switch {
@@ -101,16 +101,16 @@ func (in *Input) mayPass() bool {
 // triedAgain is since when a failed revision is retried; zero when it is not.
 func (in *Input) triedAgain() time.Time {
 	record := in.Resolved.Record(in.Subject)
-	if record == nil || record.LastFailedTime == nil || !effective.RollsBack(&in.Object.Spec) || record.Attempts > in.Object.Spec.Remediation.Retries {
+	if record == nil || record.FailureTime == nil || !effective.RollsBack(&in.Object.Spec) || record.Attempts > in.Object.Spec.Remediation.Retries {
 		return time.Time{}
 	}
-	return record.LastFailedTime.Time
+	return record.FailureTime.Time
 }
 
 // remedy says what happens next to a failed revision.
 func (in *Input) remedy() string {
 	record := in.Resolved.Record(in.Subject)
-	if record == nil || record.Attempts == 0 || in.Resolved.Rejected != nil || !effective.RollsBack(&in.Object.Spec) || in.Object.Status.LastHealthyRevision == in.Resolved.Revision() {
+	if record == nil || record.Attempts == 0 || in.Resolved.Rejected != nil || !effective.RollsBack(&in.Object.Spec) || in.Object.Status.Healthy.Revision == in.Resolved.Revision() {
 		return ""
 	}
 	tries := in.Object.Spec.Remediation.Retries + 1
@@ -124,11 +124,11 @@ func (in *Input) remedy() string {
 func (in *Input) rejection() string {
 	status := &in.Object.Status
 	for i := range status.History {
-		if record := &status.History[i]; record.Revision == status.RejectedRevision {
+		if record := &status.History[i]; record.Revision == status.Rejected.Revision {
 			return "revision " + record.Revision + " was rejected: " + record.Message
 		}
 	}
-	return "revision " + status.RejectedRevision + " was rejected"
+	return "revision " + status.Rejected.Revision + " was rejected"
 }
 
 // setRolledBack sets Ready while the source's revision is rejected; the first line that
@@ -139,7 +139,7 @@ func (in *Input) rejection() string {
 //	it is applied                                Stalled, since the source's revision is not retried
 func setRolledBack(in *Input, err error) {
 	d, text := in.Object, in.rejection()
-	back := "revision " + d.Status.LastHealthyArtifact.Revision
+	back := "revision " + d.Status.Healthy.Artifact.Revision
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
 	case in.Settled.RejectedNow:

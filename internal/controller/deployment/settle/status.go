@@ -57,8 +57,8 @@ func MarkHandled(d *v1alpha1.BundleDeployment) {
 // other files; then nothing else in the status changes.
 func setOriginRevision(in *Input) {
 	status, now := &in.Object.Status, in.Resolved.OriginRevision
-	if now != "" && status.LastAppliedRevision != "" && status.LastAppliedRevision == in.Resolved.Revision() {
-		status.LastAppliedOriginRevision = now
+	if now != "" && status.Applied.Revision != "" && status.Applied.Revision == in.Resolved.Revision() {
+		status.Applied.OriginRevision = now
 	}
 }
 
@@ -88,7 +88,7 @@ func setReached(in *Input) {
 	}{
 		{in.Rendered.Converted, v1alpha1.ConvertedCondition, fmt.Sprintf("%s as %s", plural.Of(len(in.Rendered.Desired), "object"), in.Object.Status.Format)},
 		{in.Decided.Accepted, v1alpha1.PlannedCondition, plannedMessage(in)},
-		{in.Delivered.Complete, v1alpha1.AppliedCondition, "applied revision " + in.Object.Status.LastAppliedRevision},
+		{in.Delivered.Complete, v1alpha1.AppliedCondition, "applied revision " + in.Object.Status.Applied.Revision},
 	}
 	for _, step := range succeeded {
 		if step.reached {
@@ -162,12 +162,12 @@ func setHealthy(in *Input) {
 	}
 	if leftOut := looked.leftOut(); len(leftOut) > 0 && looked.Settled.Health.Healthy() {
 		pipeline.SetCondition(in.Object, kind, metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing,
-			fmt.Sprintf("the health of %s of revision %s cannot be checked: %s", plural.Of(len(leftOut), "object"), in.Object.Status.LastAppliedRevision, leftOut[0]))
+			fmt.Sprintf("the health of %s of revision %s cannot be checked: %s", plural.Of(len(leftOut), "object"), in.Object.Status.Applied.Revision, leftOut[0]))
 		return
 	}
 	if looked.Settled.Health.Healthy() {
 		pipeline.SetCondition(in.Object, kind, metav1.ConditionTrue, v1alpha1.ReasonSucceeded,
-			fmt.Sprintf("%s of revision %s: %s", plural.Of(looked.Note.Health.Total, "object"), in.Object.Status.LastAppliedRevision, in.healthyWords()))
+			fmt.Sprintf("%s of revision %s: %s", plural.Of(looked.Note.Health.Total, "object"), in.Object.Status.Applied.Revision, in.healthyWords()))
 		return
 	}
 	status, reason := metav1.ConditionUnknown, v1alpha1.ReasonHealthProgressing
@@ -185,7 +185,7 @@ func (in *Input) overdue() bool {
 	if !in.Note.Health.UnhealthySince.IsZero() && !in.Note.Health.Missing && in.Now.Sub(in.Note.Health.UnhealthySince) >= recovery {
 		return true
 	}
-	since := in.Object.Status.LastAppliedTime
+	since := in.Object.Status.Applied.CompletionTime
 	return since != nil && !in.Note.Health.Missing && in.Now.Sub(since.Time) > effective.Timeout(&in.Object.Spec) &&
 		in.Now.Sub(in.Note.Applying.Wrote) > effective.Timeout(&in.Object.Spec) && in.Now.Sub(in.triedAgain()) > effective.Timeout(&in.Object.Spec)
 }
@@ -264,7 +264,7 @@ func setUnready(in *Input, err error) {
 // appliedText says which revision stays applied while this one fails in a step.
 func appliedText(in *Input, err error) string {
 	failed := pipeline.FailedStep(err)
-	last := in.Object.Status.LastAppliedRevision
+	last := in.Object.Status.Applied.Revision
 	switch {
 	case last == "":
 		return ""
@@ -298,7 +298,7 @@ func Announce(in *Input) {
 	conditions.Delete(in.Object, meta.StalledCondition)
 	pipeline.SetCondition(in.Object, meta.ReconcilingCondition, metav1.ConditionTrue, v1alpha1.ReasonProgressing,
 		"applying revision "+in.Resolved.Revision()+": "+in.Decided.Plan.Summary())
-	if ready := conditions.Get(in.Object, meta.ReadyCondition); ready == nil || in.Object.Status.LastAppliedRevision != in.Resolved.Revision() {
+	if ready := conditions.Get(in.Object, meta.ReadyCondition); ready == nil || in.Object.Status.Applied.Revision != in.Resolved.Revision() {
 		pipeline.SetCondition(in.Object, meta.ReadyCondition, metav1.ConditionUnknown, v1alpha1.ReasonProgressing,
 			"applying revision "+in.Resolved.Revision()+": "+in.Decided.Plan.Summary())
 	}

@@ -118,9 +118,9 @@ func (in *Input) first() []plan.Object {
 }
 
 // watched tells that all objects with health checks are watched; those of
-// spec.healthChecks are not.
+// spec.health.checks are not.
 func (in *Input) watched() bool {
-	return in.Resolved.Found.Watched && len(in.Object.Spec.HealthChecks) == 0
+	return in.Resolved.Found.Watched && len(in.Object.Spec.Health.Checks) == 0
 }
 
 // rest are the objects to check when the first ones are healthy: none if all are
@@ -129,7 +129,7 @@ func (in *Input) rest(first []plan.Object) []plan.Object {
 	if in.watched() {
 		return nil
 	}
-	if len(in.Decided.Untouched.Entries) > 0 && len(in.Object.Spec.HealthChecks) == 0 {
+	if len(in.Decided.Untouched.Entries) > 0 && len(in.Object.Spec.Health.Checks) == 0 {
 		return without(in.moved(), first)
 	}
 	return without(in.Note.Health.Objects, first)

@@ -39,7 +39,7 @@ func (h *HeldStatus) Restore(d *v1alpha1.BundleDeployment) bool {
 // Announce returns the event about an apply: that of this reconcile, or of the status that is held since an earlier one; nil for
 // none. It is emitted together with Ready if the revision is Ready at once.
 func Announce(of *Subject, applied *apply.Result, held *HeldStatus) *Announcement {
-	was, is := of.Before.Status.LastAppliedRevision, of.Object.Status.LastAppliedRevision
+	was, is := of.Before.Status.Applied.Revision, of.Object.Status.Applied.Revision
 	var before *Announcement
 	if held != nil {
 		before = held.Announced

@@ -133,14 +133,14 @@ func (r *Resolved) ChangedInputs(of *Subject) bool {
 // SameAsBefore tells that the last reconcile had the same spec, inputs and revision.
 func (r *Resolved) SameAsBefore(of *Subject) bool {
 	was := &of.Before.Status
-	return !r.ChangedInputs(of) && was.ObservedGeneration == of.Object.Generation && was.LastAttemptedRevision == r.Revision()
+	return !r.ChangedInputs(of) && was.ObservedGeneration == of.Object.Generation && was.Attempted.Revision == r.Revision()
 }
 
 // AppliedAsIs tells whether the artifact was applied completely with the current spec.
 func (r *Resolved) AppliedAsIs(of *Subject) bool {
 	applied := conditions.Get(of.Object, v1alpha1.AppliedCondition)
 	return applied != nil && !r.ChangedInputs(of) && conditions.IsTrue(of.Object, v1alpha1.AppliedCondition) &&
-		applied.ObservedGeneration == of.Object.Generation && of.Object.Status.LastAppliedRevision == r.Revision()
+		applied.ObservedGeneration == of.Object.Generation && of.Object.Status.Applied.Revision == r.Revision()
 }
 
 // LeavesDrift tells that drift is not corrected: by the mode, and because the revision,
@@ -150,7 +150,7 @@ func (r *Resolved) LeavesDrift(of *Subject) bool {
 		return false
 	}
 	was := &of.Before.Status
-	return of.Keeping || !r.ChangedInputs(of) && was.LastAppliedRevision == r.Revision() && was.ObservedGeneration == of.Object.Generation
+	return of.Keeping || !r.ChangedInputs(of) && was.Applied.Revision == r.Revision() && was.ObservedGeneration == of.Object.Generation
 }
 
 // Record is the record in the history of the revision that is tried or applied; nil when there
@@ -173,14 +173,14 @@ func (r *Resolved) Edits(of *Subject, record *v1alpha1.RevisionRecord) bool {
 
 // Retries tells whether failures of the revision are counted and retried.
 func (r *Resolved) Retries(of *Subject) bool {
-	return r.Rejected == nil && effective.RollsBack(&of.Object.Spec) && of.Object.Status.LastHealthyRevision != r.Revision()
+	return r.Rejected == nil && effective.RollsBack(&of.Object.Spec) && of.Object.Status.Healthy.Revision != r.Revision()
 }
 
 // Subscription is the subscription to changes of the objects of the deployment, without objects.
 func (r *Resolved) Subscription(of *Subject, listed *Listing) drift.Subscription {
 	return drift.Subscription{
 		Client: r.Access.Client, Owner: of.Owner, Target: listed.Current().Target(),
-		Drift: effective.DriftMode(&of.Object.Spec) != v1alpha1.DriftDisabled, DriftResolved: of.Warns(),
+		Drift: effective.DriftMode(&of.Object.Spec) != v1alpha1.DriftNone, DriftResolved: of.Warns(),
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *Subject) Warns() bool { return effective.DriftMode(&s.Object.Spec) == v
 
 // Recreates tells that objects are recreated where immutable fields of them change.
 func (s *Subject) Recreates() bool {
-	return !s.Keeping && s.Object.Spec.Recreate == v1alpha1.RecreateOnImmutableChange
+	return !s.Keeping && s.Object.Spec.Apply.Recreate == v1alpha1.RecreateOnImmutableChange
 }
 
 // BackgroundRetryInterval is the pause before retrying something that is not urgent.

@@ -24,7 +24,7 @@ func provides(d *v1alpha1.BundleDeployment) *v1alpha1.PackageStatus {
 	if !d.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return d.Status.Package
+	return d.Status.Healthy.Package
 }
 
 // PackageChanged passes deployments that start to provide a package, or another
@@ -50,7 +50,7 @@ func (r Mapper) WaitingFor(ctx context.Context, provider client.Object) []reconc
 		return nil
 	}
 	var requests []reconcile.Request
-	for _, key := range r.Packages.By(other.Namespace, other.Status.Package.Name) {
+	for _, key := range r.Packages.By(other.Namespace, other.Status.Healthy.Package.Name) {
 		var d v1alpha1.BundleDeployment
 		if err := r.Client.Get(ctx, key, &d); err == nil && conditions.GetReason(&d, v1alpha1.PlannedCondition) == v1alpha1.ReasonPlanRefused {
 			requests = append(requests, reconcile.Request{NamespacedName: key})
@@ -67,7 +67,7 @@ func RequirementsChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*v1alpha1.BundleDeployment)
 			after, fine := e.ObjectNew.(*v1alpha1.BundleDeployment)
-			return ok && fine && (!equality.Semantic.DeepEqual(before.Status.Requires, after.Status.Requires) ||
+			return ok && fine && (!equality.Semantic.DeepEqual(before.Status.Healthy.Requires, after.Status.Healthy.Requires) ||
 				!equality.Semantic.DeepEqual(before.Spec.RegistryV1, after.Spec.RegistryV1) ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 		},

@@ -36,7 +36,7 @@ func Trim(child *v1alpha1.BundleDeployment) {
 	for i := range status.History {
 		one := &status.History[i]
 		status.History[i] = v1alpha1.RevisionRecord{
-			Revision: one.Revision, Generation: one.Generation, Outcome: one.Outcome, StartedTime: one.StartedTime, FinishedTime: one.FinishedTime,
+			Revision: one.Revision, Generation: one.Generation, Outcome: one.Outcome, StartTime: one.StartTime, CompletionTime: one.CompletionTime,
 		}
 	}
 	for i := range status.Conditions {

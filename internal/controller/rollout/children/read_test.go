@@ -31,21 +31,21 @@ func TestTrim(t *testing.T) {
 		},
 	}}
 	child.Spec.SourceRef = &v1alpha1.SourceReference{Name: "shop-r2"}
-	child.Spec.KubeConfig = &v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "c1"}}
+	child.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "c1"}}}
 	record := func(revision string, outcome v1alpha1.Outcome, after time.Duration) v1alpha1.RevisionRecord {
 		finished := metav1.NewTime(at.Add(after))
 		return v1alpha1.RevisionRecord{
-			Revision: "v1@" + revision, Digest: long, Generation: 4, Outcome: outcome, StartedTime: at, FinishedTime: &finished, Message: long, Plan: long,
+			Revision: "v1@" + revision, Digest: long, Generation: 4, Outcome: outcome, StartTime: at, CompletionTime: &finished, Message: long, Plan: long,
 		}
 	}
 	child.Status = v1alpha1.BundleDeploymentStatus{
-		ObservedGeneration: 4, RejectedRevision: "v1@sha256:0", LastHandledReconcileAt: "2026-05-04T11:30:00Z",
-		LastHealthyArtifact: &v1alpha1.KeptArtifact{Source: "BundleSource/fleet/shop-r1"},
-		History:             []v1alpha1.RevisionRecord{record("sha256:2", v1alpha1.OutcomeFailed, time.Minute), record("sha256:1", v1alpha1.OutcomeHealthy, -time.Hour)},
-		Inventory:           &v1alpha1.Inventory{Target: "uid", Compressed: long + long},
-		Server:              "server",
-		Hooks:               &v1alpha1.HooksStatus{OnDelete: 2, Material: long},
-		Plan:                &v1alpha1.PlanStatus{Digest: long},
+		ObservedGeneration: 4, Rejected: v1alpha1.RejectedRevision{Revision: "v1@sha256:0"}, LastHandledReconcileAt: "2026-05-04T11:30:00Z",
+		Healthy:   v1alpha1.HealthyRevision{Artifact: &v1alpha1.KeptArtifact{Source: "BundleSource/fleet/shop-r1"}},
+		History:   []v1alpha1.RevisionRecord{record("sha256:2", v1alpha1.OutcomeFailed, time.Minute), record("sha256:1", v1alpha1.OutcomeHealthy, -time.Hour)},
+		Inventory: &v1alpha1.Inventory{Target: "uid", Compressed: long + long},
+		Server:    "server",
+		Hooks:     &v1alpha1.HooksStatus{OnDelete: 2, Material: long},
+		Plan:      &v1alpha1.PlanStatus{Digest: long},
 		Conditions: []metav1.Condition{
 			{Type: v1alpha1.ReadyCondition, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonTargetChanged, Message: "it is another one", LastTransitionTime: at},
 			{Type: "Stalled", Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonTargetChanged, Message: long, LastTransitionTime: at},

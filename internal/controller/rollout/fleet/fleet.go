@@ -71,7 +71,7 @@ func (l Lister) listOne(ctx context.Context, as tenant.Identity, entry *v1alpha1
 	case entry.Cluster != nil:
 		one := entry.Cluster
 		into.add(&revision.Cluster{
-			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.KubeConfig, RemoteServiceAccountName: one.RemoteServiceAccountName,
+			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.ClusterReference, RemoteServiceAccountName: one.ServiceAccountName,
 		})
 		return nil
 	case entry.KubeConfigSecrets != nil:
@@ -121,13 +121,13 @@ func (l Lister) clusterAPI(ctx context.Context, as tenant.Identity, from *v1alph
 }
 
 // Gone tells whether what leads to a cluster, a Secret or a ClusterProfile, does not exist, as a ServiceAccount sees it that may read it.
-func (l Lister) Gone(ctx context.Context, namespace, account string, of *v1alpha1.KubeConfigReference) (bool, error) {
+func (l Lister) Gone(ctx context.Context, namespace, account string, of *v1alpha1.ClusterReference) (bool, error) {
 	as := tenant.Identity{Namespace: namespace, ServiceAccount: account}
 	client, err := l.Tenants.Client(as)
 	if err != nil {
 		return false, &Error{Reason: v1alpha1.ReasonInvalidSpec, Stalled: true, err: err}
 	}
-	ref := tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace: namespace, Name: of.SecretRef.Name}
+	ref := tenant.Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace: namespace, Name: of.KubeConfig.SecretRef.Name}
 	if of.ClusterProfileRef != nil {
 		if _, err := l.served(ctx, clusterprofile.Kind); err != nil {
 			return false, err // without its kind nothing is known of the object
@@ -168,7 +168,7 @@ func (c clusters) addObject(object *metav1.PartialObjectMetadata, what string, s
 	}
 	one := revision.Cluster{
 		Name: object.Name, Labels: object.Labels, Annotations: object.Annotations, UID: uid,
-		KubeConfig: &v1alpha1.KubeConfigReference{SecretRef: secret},
+		KubeConfig: &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: secret}},
 	}
 	if uid != "" {
 		one.Created = object.CreationTimestamp.Time

@@ -44,6 +44,6 @@ func ofProfile(profile *inventory.ClusterProfile, accessProvider string) *revisi
 	return &revision.Cluster{
 		Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations, UID: profile.UID, Created: profile.CreationTimestamp.Time,
 		Properties: clusterprofile.Properties(profile), Unhealthy: clusterprofile.Unhealthy(profile),
-		KubeConfig: &v1alpha1.KubeConfigReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: accessProvider}},
+		KubeConfig: &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: accessProvider}},
 	}
 }

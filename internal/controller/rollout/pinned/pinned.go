@@ -39,17 +39,17 @@ func originOf(part *v1alpha1.Source, to v1alpha1.ResolvedSource) v1alpha1.Revisi
 	origin := v1alpha1.RevisionOrigin{Destination: part.Destination, Reference: to.Reference, Digest: to.Digest}
 	switch {
 	case part.Image != nil:
-		origin.Image, _, _ = strings.Cut(part.Image.Ref, "@")
+		origin.Image, _, _ = strings.Cut(part.Image.Reference, "@")
 		if colon := strings.LastIndexByte(origin.Image, ':'); colon > strings.LastIndexByte(origin.Image, '/') {
 			origin.Image = origin.Image[:colon]
 		}
 	case part.Git != nil:
-		origin.Git = part.Git.Repository
-		origin.Directory = part.Git.Directory
+		origin.Git = part.Git.URL
+		origin.Path = part.Git.Path
 	case part.HTTP != nil:
 		origin.URL = part.HTTP.URL
 	case part.Helm != nil:
-		origin.Helm = part.Helm.Repository
+		origin.Helm = part.Helm.URL
 		origin.Chart = part.Helm.Chart
 	case part.ConfigMap != nil:
 		origin.ConfigMap = part.ConfigMap.Name

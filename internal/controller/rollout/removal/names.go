@@ -78,7 +78,7 @@ func (m *Memory) Names(
 	}
 	for name, child := range children {
 		one, inWave := names[name]
-		if child.Spec.KubeConfig == nil && !inWave {
+		if child.Spec.Target.ClusterReference == nil && !inWave {
 			continue
 		}
 		_, one.Selected = clusters[name]
@@ -89,7 +89,7 @@ func (m *Memory) Names(
 			one.Target, one.Server = child.Status.Inventory.Target, child.Status.Server
 		}
 		isPlanned := seen.Ready || seen.ApprovalPending || seen.Reason == v1alpha1.ReasonPlanRefused
-		one.Compared = one.Target != "" && (child.Status.LastAppliedRevision != "" || isPlanned && seen.ObservedGeneration == seen.Generation)
+		one.Compared = one.Target != "" && (child.Status.Applied.Revision != "" || isPlanned && seen.ObservedGeneration == seen.Generation)
 		names[name] = one
 	}
 	return names
@@ -124,12 +124,12 @@ func Redirects(child *v1alpha1.BundleDeployment, leaving identity.Leaving) bool 
 // deployment controller removes and releases nothing if that is another cluster than the one in the inventory.
 func (w Writer) Redirect(ctx context.Context, child, successor *v1alpha1.BundleDeployment) error {
 	to := &successor.Spec
-	if equality.Semantic.DeepEqual(child.Spec.KubeConfig, to.KubeConfig) && child.Spec.RemoteServiceAccountName == to.RemoteServiceAccountName {
+	if equality.Semantic.DeepEqual(child.Spec.Target.ClusterReference, to.Target.ClusterReference) && child.Spec.Target.ServiceAccountName == to.Target.ServiceAccountName {
 		return nil
 	}
 	changed := child.DeepCopy()
-	changed.Spec.KubeConfig = to.KubeConfig.DeepCopy()
-	changed.Spec.RemoteServiceAccountName = to.RemoteServiceAccountName
+	changed.Spec.Target.ClusterReference = to.Target.ClusterReference.DeepCopy()
+	changed.Spec.Target.ServiceAccountName = to.Target.ServiceAccountName
 	if err := w.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(w.Manager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("having bundledeployment %s reach its cluster by the kubeconfig of %s: %w", client.ObjectKeyFromObject(child), successor.Name, err)
 	}

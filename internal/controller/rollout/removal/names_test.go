@@ -21,7 +21,7 @@ var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 // child is the BundleDeployment of a remote cluster, with the reason of Ready; "" for True.
 func child(target, reason string, change ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeployment {
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}}
-	d.Spec.KubeConfig = &v1alpha1.KubeConfigReference{}
+	d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{}
 	d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ReadyCondition, Status: metav1.ConditionFalse, Reason: reason}}
 	if reason == "" {
 		d.Status.Conditions[0].Status = metav1.ConditionTrue
@@ -45,8 +45,8 @@ func TestR41Names(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote := revision.Cluster{KubeConfig: &v1alpha1.KubeConfigReference{}, Labels: map[string]string{"in": "a"}}
-	excluded := revision.Cluster{KubeConfig: &v1alpha1.KubeConfigReference{}}
+	remote := revision.Cluster{KubeConfig: &v1alpha1.ClusterReference{}, Labels: map[string]string{"in": "a"}}
+	excluded := revision.Cluster{KubeConfig: &v1alpha1.ClusterReference{}}
 	selected := identity.Name{Selected: true, Target: "t", Server: "server of t", Created: now, Compared: true}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -58,13 +58,13 @@ func TestR41Names(t *testing.T) {
 		"refused":              {"it says what it wants", &remote, child("t", v1alpha1.ReasonPlanRefused), selected},
 		"refused before":       {"its spec has changed since", &remote, child("t", v1alpha1.ReasonPlanRefused, func(d *v1alpha1.BundleDeployment) { d.Generation = 2 }), identity.Name{Selected: true, Target: "t", Server: "server of t", Created: now}},
 		"failed":               {"nothing says what it wants", &remote, child("t", v1alpha1.ReasonConversionFailed), identity.Name{Selected: true, Target: "t", Server: "server of t", Created: now}},
-		"failed, was applied":  {"it has what it wants", &remote, child("t", v1alpha1.ReasonConversionFailed, func(d *v1alpha1.BundleDeployment) { d.Status.LastAppliedRevision = "v1" }), selected},
+		"failed, was applied":  {"it has what it wants", &remote, child("t", v1alpha1.ReasonConversionFailed, func(d *v1alpha1.BundleDeployment) { d.Status.Applied.Revision = "v1" }), selected},
 		"reaches another":      {"which one is not known", &remote, child("t", v1alpha1.ReasonTargetChanged), identity.Name{Selected: true, Created: now}},
 		"not reached":          {"it may be any", &remote, child("", v1alpha1.ReasonClusterUnreachable), identity.Name{Selected: true, Created: now}},
 		"not started":          {"it waits for its wave", &remote, nil, identity.Name{Selected: true}},
 		"excluded":             {"it is never started", &excluded, nil, identity.Name{}},
 		"excluded, with child": {"it was started before", &excluded, child("t", ""), selected},
-		"this cluster":         {"names of it are no other clusters", &revision.Cluster{Labels: remote.Labels}, child("t", "", func(d *v1alpha1.BundleDeployment) { d.Spec.KubeConfig = nil }), identity.Name{}},
+		"this cluster":         {"names of it are no other clusters", &revision.Cluster{Labels: remote.Labels}, child("t", "", func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ClusterReference = nil }), identity.Name{}},
 		"left":                 {"its objects are there", nil, child("t", ""), identity.Name{Left: now, Target: "t", Server: "server of t", Created: now, Compared: true}},
 		"left, another":        {"its objects are in the former one", nil, child("t", v1alpha1.ReasonTargetChanged), identity.Name{Left: now, Target: "t", Server: "server of t", Created: now}},
 	} {
@@ -85,7 +85,7 @@ func TestR41Names(t *testing.T) {
 				t.Errorf("it left at %s, and before at %s", again["x"].Left, got["x"].Left)
 			}
 			memory.Names(children, map[string]revision.Cluster{"x": remote}, strategy, now)
-			if later := memory.Names(children, nil, strategy, now.Add(time.Hour)); tc.child != nil && tc.child.Spec.KubeConfig != nil && !later["x"].Left.Equal(now.Add(time.Hour)) {
+			if later := memory.Names(children, nil, strategy, now.Add(time.Hour)); tc.child != nil && tc.child.Spec.Target.ClusterReference != nil && !later["x"].Left.Equal(now.Add(time.Hour)) {
 				t.Errorf("it was selected in between, and left at %s", later["x"].Left)
 			}
 		})

@@ -81,7 +81,7 @@ func nameOf(source v1alpha1.Source, r v1alpha1.ResolvedSource) string {
 	case r.Reference != "":
 		return r.Reference
 	case source.Image != nil:
-		return tagOf(source.Image.Ref)
+		return tagOf(source.Image.Reference)
 	case source.HTTP != nil:
 		return fileOf(source.HTTP.URL)
 	case source.ConfigMap != nil:

@@ -18,7 +18,7 @@ var (
 )
 
 func image(ref string) v1alpha1.Source {
-	return v1alpha1.Source{Image: &v1alpha1.ImageSource{Ref: ref}}
+	return v1alpha1.Source{Image: &v1alpha1.ImageSource{Reference: ref}}
 }
 
 func archive(url string) v1alpha1.Source {
@@ -27,7 +27,7 @@ func archive(url string) v1alpha1.Source {
 
 func TestRevision(t *testing.T) {
 	t.Parallel()
-	repository := v1alpha1.Source{Git: &v1alpha1.GitSource{Repository: "https://git.example.org/shop"}}
+	repository := v1alpha1.Source{Git: &v1alpha1.GitSource{URL: "https://git.example.org/shop"}}
 	tests := map[string]struct {
 		reason            string
 		source            v1alpha1.Source

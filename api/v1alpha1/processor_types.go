@@ -2,8 +2,74 @@
 
 package v1alpha1
 
-// CommonMetadata is put on every object of a bundle.
-type CommonMetadata struct {
+// Processor changes objects of a bundle: exactly one of its fields is set.
+//
+// +kubebuilder:validation:ExactlyOneOf=patch;names;images;imageRewrites;variables;metadata
+type Processor struct {
+	// Patch changes objects of the bundle.
+	// +optional
+	Patch *Patch `json:"patch,omitempty"`
+
+	// Names adds a prefix and a suffix to the names of the bundle's objects, and to
+	// references between them. CustomResourceDefinitions, APIServices and Namespaces keep
+	// their names.
+	// +optional
+	Names *NamesProcessor `json:"names,omitempty"`
+
+	// Images change names, tags and digests of images in containers of the bundle.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	Images []ImageOverride `json:"images,omitempty"`
+
+	// ImageRewrites move images from one registry or repository to another, with their tags and
+	// digests: in containers, and for registry+v1 also in variables and arguments that are
+	// images of relatedImages. The longest match is used.
+	// +optional
+	// +listType=map
+	// +listMapKey=from
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	ImageRewrites []ImageRewrite `json:"imageRewrites,omitempty"`
+
+	// Variables replaces variables, such as ${region} or ${region:=eu}, in all strings of the
+	// bundle's objects. A variable without a value and without a default is an error.
+	// "$${region}" results in ${region}, and the annotation
+	// kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute: disabled,
+	// leaves an object as it is.
+	// +optional
+	Variables *VariablesProcessor `json:"variables,omitempty"`
+
+	// Metadata sets labels and annotations of every object of the bundle.
+	// +optional
+	Metadata *MetadataProcessor `json:"metadata,omitempty"`
+}
+
+// NamesProcessor adds a prefix and a suffix to names.
+//
+// +kubebuilder:validation:AtLeastOneOf=prefix;suffix
+type NamesProcessor struct {
+	// Prefix is added at the beginning of the names.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-a-z0-9.]*$')",message="must be the beginning of a name: lower-case letters, digits, '-' and '.', a letter or digit first"
+	Prefix string `json:"prefix,omitempty"`
+
+	// Suffix is added at the end of the names.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-a-z0-9.]*[a-z0-9]$')",message="must be the end of a name: lower-case letters, digits, '-' and '.', a letter or digit last"
+	Suffix string `json:"suffix,omitempty"`
+}
+
+// MetadataProcessor sets labels and annotations of every object of a bundle.
+//
+// +kubebuilder:validation:AtLeastOneOf=labels;annotations
+type MetadataProcessor struct {
 	// Labels are set on every object, in place of labels of the same key. Neither
 	// selectors nor the Pods of workloads get them, so that they can change at any time.
 	// +optional
@@ -29,10 +95,9 @@ type Patch struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Patch string `json:"patch"`
 
-	// Target selects objects by what they are in the bundle: names are without
-	// spec.namePrefix and spec.nameSuffix. A JSON 6902 patch needs one. Without it a
-	// strategic merge patch changes the object that it names itself, and may consist of
-	// several documents.
+	// Target selects objects by what they are when the patch is applied, after the processors
+	// before it. A JSON 6902 patch needs one. Without it a strategic merge patch changes the
+	// object that it names itself, and may consist of several documents.
 	// +optional
 	Target *ObjectSelector `json:"target,omitempty"`
 }
@@ -69,25 +134,25 @@ type ImageOverride struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// PostBuild replaces variables in the objects of a bundle.
-type PostBuild struct {
-	// Substitute sets variables, with precedence over substituteFrom. Names are letters,
+// VariablesProcessor replaces variables in the objects of a bundle.
+type VariablesProcessor struct {
+	// Values of variables, with precedence over valuesFrom. Names are letters,
 	// digits and underscores, and do not begin with a digit.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=1000
-	Substitute map[string]string `json:"substitute,omitempty"`
+	Values map[string]string `json:"values,omitempty"`
 
-	// SubstituteFrom names ConfigMaps and Secrets of this namespace that give values to
+	// ValuesFrom names ConfigMaps and Secrets of this namespace that give values to
 	// variables; later ones take precedence. They are read as the ServiceAccount, and a change
 	// of one is applied. Keys that are not valid names of variables are ignored.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	SubstituteFrom []SubstituteReference `json:"substituteFrom,omitempty"`
+	ValuesFrom []VariablesReference `json:"valuesFrom,omitempty"`
 }
 
-// SubstituteReference names a ConfigMap or Secret with values of variables.
-type SubstituteReference struct {
+// VariablesReference names a ConfigMap or Secret with values of variables.
+type VariablesReference struct {
 	// Kind is ConfigMap or Secret.
 	// +required
 	// +kubebuilder:validation:Enum=ConfigMap;Secret

@@ -2,30 +2,30 @@
 
 package v1alpha1
 
-// DriftMode says what is done about objects that another client changed or deleted.
-// +kubebuilder:validation:Enum=Enabled;Warn;Disabled
-type DriftMode string
+// DriftCorrection says what is done about objects that another client changed or deleted.
+// +kubebuilder:validation:Enum=Enabled;Warn;None
+type DriftCorrection string
 
-// Modes of drift detection.
+// Ways to correct drift.
 const (
 	// DriftEnabled finds drift and repairs it.
-	DriftEnabled DriftMode = "Enabled"
+	DriftEnabled DriftCorrection = "Enabled"
 	// DriftWarn finds drift and reports it.
-	DriftWarn DriftMode = "Warn"
-	// DriftDisabled does not look for drift between revisions.
-	DriftDisabled DriftMode = "Disabled"
+	DriftWarn DriftCorrection = "Warn"
+	// DriftNone does not look for drift between revisions.
+	DriftNone DriftCorrection = "None"
 )
 
-// DriftDetection says what is done about drift, and which fields are left to other clients.
-type DriftDetection struct {
-	// Mode is Enabled, Warn or Disabled. Enabled reverts what another client changed or
+// DriftOptions say what is done about drift, and which fields are left to other clients.
+type DriftOptions struct {
+	// Correction is Enabled, Warn or None. Enabled reverts what another client changed or
 	// deleted. Warn leaves it and reports in status.drift and in an event which fields
-	// differ and who changed them. Disabled does not detect drift; health is still
+	// differ and who changed them. None does not detect drift; health is still
 	// checked. In every mode a new revision, and a change of this spec, apply the bundle
 	// completely.
 	// +optional
 	// +kubebuilder:default=Enabled
-	Mode DriftMode `json:"mode,omitempty"`
+	Correction DriftCorrection `json:"correction,omitempty"`
 
 	// Ignore leaves fields to other clients: they are set when an object is created, and
 	// neither applied nor compared afterwards, so that the values of other clients

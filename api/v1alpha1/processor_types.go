@@ -55,14 +55,14 @@ type NamesProcessor struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-a-z0-9.]*$')",message="must be the beginning of a name: lower-case letters, digits, '-' and '.', a letter or digit first"
+	// +kubebuilder:validation:Pattern=`^[a-z0-9][-a-z0-9.]*$`
 	Prefix string `json:"prefix,omitempty"`
 
 	// Suffix is added at the end of the names.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-a-z0-9.]*[a-z0-9]$')",message="must be the end of a name: lower-case letters, digits, '-' and '.', a letter or digit last"
+	// +kubebuilder:validation:Pattern=`^[-a-z0-9.]*[a-z0-9]$`
 	Suffix string `json:"suffix,omitempty"`
 }
 
@@ -116,21 +116,21 @@ type ImageOverride struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._:/-]*$')",message="must be the name of an image, without tag and digest"
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/-]*$`
 	NewName string `json:"newName,omitempty"`
 
 	// NewTag replaces tag and digest.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9_][a-zA-Z0-9._-]*$')",message="must be a tag: letters, digits, '.', '_' and '-'"
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`
 	NewTag string `json:"newTag,omitempty"`
 
 	// Digest replaces tag and digest; newTag can be set as well.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=160
-	// +kubebuilder:validation:XValidation:rule="self.matches('^sha(256:[a-f0-9]{64}|384:[a-f0-9]{96}|512:[a-f0-9]{128})$')",message="must be a digest such as sha256:…, in lower case"
+	// +kubebuilder:validation:Pattern=`^sha(256:[a-f0-9]{64}|384:[a-f0-9]{96}|512:[a-f0-9]{128})$`
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -176,13 +176,13 @@ type ImageRewrite struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9_-])?$')",message="must be a registry, or one with the beginning of a repository, such as quay.io/org; without tag, digest and a slash at the end"
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9_-])?$`
 	From string `json:"from"`
 
 	// To replaces it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9_-])?$')",message="must be a registry, or one with the beginning of a repository, such as mirror.example.org/quay; without tag, digest and a slash at the end"
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9_-])?$`
 	To string `json:"to"`
 }

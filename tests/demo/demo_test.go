@@ -86,7 +86,7 @@ func TestTreeHoldsTheSamples(t *testing.T) {
 		t.Errorf("the first object is %s: it needs its Namespace before it", describe(objects[0]))
 	}
 	image := field(t, objects, "sample-operator", "spec", "source", "sources")
-	wantImage := []any{map[string]any{"image": map[string]any{"ref": "127.0.0.1:5000/bundles/sample-operator:v0.2.0", "insecure": true}}}
+	wantImage := []any{map[string]any{"image": map[string]any{"reference": "127.0.0.1:5000/bundles/sample-operator:v0.2.0", "insecure": true}}}
 	if diff := cmp.Diff(wantImage, image); diff != "" {
 		t.Errorf("sources of the operator (-want +got):\n%s", diff)
 	}

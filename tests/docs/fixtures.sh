@@ -61,7 +61,7 @@ spec:
   serviceAccountName: installer
   source:
     sources:
-    - git: {repository: "$(host)/$1.git", ref: {branch: main}, directory: bundle}
+    - git: {url: "$(host)/$1.git", ref: {branch: main}, path: bundle}
 MANIFESTS
 	quietly satchel wait "$1" -n "$2" --timeout 1m
 }

@@ -23,7 +23,7 @@ const trial = "trial"
 var whole = map[string]string{
 	"BundleDeployment":  `{"sourceRef": {"kind": "BundleSource", "name": "gadget"}, "serviceAccountName": "installer"}`,
 	"BundleSource":      `{"sources": [{"configMap": {"name": "gadget"}}]}`,
-	"BundleCatalog":     `{"sources": [{"image": {"ref": "registry.example.org/catalogs/community:v1"}}]}`,
+	"BundleCatalog":     `{"source": {"image": {"reference": "registry.example.org/catalogs/community:v1"}}}`,
 	"BundleImagePolicy": `{"images": [{"prefix": "registry.example.org/org", "deny": true}]}`,
 	"BundleApproval":    `{"deployment": "gadget", "plan": "sha256:` + strings.Repeat("0", 64) + `", "decision": "Approve"}`,
 }

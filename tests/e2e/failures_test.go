@@ -102,8 +102,10 @@ func (r *rig) failures(t *testing.T) []failure {
 		{name: "no-namespace", objects: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: far, namespace: nowhere}\n", says: []string{`namespace "nowhere" does not exist`, "create it"}},
 		{name: "no-node", objects: unschedulable, says: []string{"Pod picky", "cannot be scheduled", "node affinity/selector"}},
 		{name: "no-values", change: func(d *v1alpha1.BundleDeployment) {
-			d.Spec.PostBuild = &v1alpha1.PostBuild{SubstituteFrom: []v1alpha1.SubstituteReference{{Kind: "Secret", Name: "credentials"}}}
-		}, says: []string{"credentials does not exist", "create it, or correct spec.processors[].variables.valuesFrom[0]"}},
+			d.Spec.Processors = []v1alpha1.Processor{{Variables: &v1alpha1.VariablesProcessor{
+				ValuesFrom: []v1alpha1.VariablesReference{{Kind: "Secret", Name: "credentials"}},
+			}}}
+		}, says: []string{"credentials does not exist", "create it, or correct spec.processors[0].variables.valuesFrom[0]"}},
 		{name: "helm-release", objects: "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\nspec: {ports: [{port: 80}]}\n", says: []string{"belongs to Helm release", "kubectl satchel-migrate adopt helm-release"}},
 		{name: "invalid-object", objects: "apiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 0}]}\n", says: []string{"spec.ports[0].port: Invalid value", "Correct the object in the bundle"}},
 	}

@@ -41,7 +41,7 @@ func TestM38Memory(t *testing.T) {
 	w.storeSecrets(t, 500, 255_000)
 
 	references := func(n int) string {
-		return fmt.Sprintf(`{"serviceAccountName":"deployer","postBuild":{"substitute":{"b":"%s"}}}`, strings.Repeat("$(a)", n))
+		return fmt.Sprintf(`{"serviceAccountName":"deployer","processors":[{"variables":{"values":{"b":"%s"}}}]}`, strings.Repeat("$(a)", n))
 	}
 	kilo := strings.Repeat("y", 1024)
 	annotation := []v1alpha1.RolloutVariable{{Name: "a", Annotation: "big"}}

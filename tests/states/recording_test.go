@@ -125,7 +125,7 @@ func recorded(text, address string) (all []object, err error) {
 	}
 	for _, one := range all {
 		if _, runs, _ := unstructured.NestedMap(one.Object, "status", "hooks", "running"); runs {
-			if err := unstructured.SetNestedField(one.Object, time.Now().UTC().Format(time.RFC3339), "status", "hooks", "running", "startedTime"); err != nil {
+			if err := unstructured.SetNestedField(one.Object, time.Now().UTC().Format(time.RFC3339), "status", "hooks", "running", "startTime"); err != nil {
 				return nil, err
 			}
 		}

@@ -82,7 +82,7 @@ var situations = map[string]func(*testing.T, *space){
 	"drift-reported": func(t *testing.T, s *space) {
 		s.publish(t, "app", configMaps("a"))
 		s.deploy(t, "app", func(d *v1alpha1.BundleDeployment) {
-			d.Spec.Drift = &v1alpha1.DriftDetection{Correction: v1alpha1.DriftWarn}
+			d.Spec.Drift = &v1alpha1.DriftOptions{Correction: v1alpha1.DriftWarn}
 		})
 		s.until(t, "app", ready)
 		s.patch(t, "v1", "ConfigMap", "a", `{"data":{"value":"drift"}}`)

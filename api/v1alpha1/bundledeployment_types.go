@@ -50,6 +50,7 @@ type BundleDeploymentSpec struct {
 
 	// Target is where the bundle is installed: by default in this namespace of this cluster.
 	// +optional
+	// +kubebuilder:default={}
 	Target DeploymentTarget `json:"target,omitzero"`
 
 	// RegistryV1 holds the options of the format registry+v1.
@@ -65,6 +66,7 @@ type BundleDeploymentSpec struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.map(p, has(p.patch) ? size(p.patch.patch) : 0).sum() <= 262144",message="patches may have at most 262144 bytes in all: change the bundle instead"
 	Processors []Processor `json:"processors,omitempty"`
 
 	// Approval says which plans need an approval. By default no plan does.

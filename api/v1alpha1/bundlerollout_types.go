@@ -80,10 +80,10 @@ type BundleRolloutSpec struct {
 	Template RolloutTemplate `json:"template"`
 
 	// Variables are values that differ between clusters. $(name) is replaced in path,
-	// installNamespace, remoteServiceAccountName, helm.releaseName, names in helm.valuesFrom and
-	// postBuild.substituteFrom, and values of postBuild.substitute; "$$(name)" results in
-	// $(name). $(cluster) is the name of the cluster. A variable is also a variable of
-	// postBuild.substitute, unless that sets it, where the template has postBuild. A value may have
+	// target.namespace, target.serviceAccountName, helm.releaseName, names in helm.valuesFrom, and
+	// names in valuesFrom and values of variables in processors; "$$(name)" results in $(name).
+	// $(cluster) is the name of the cluster. Each processor of the template with variables gets
+	// these variables as well, unless it sets them itself. A value may have
 	// at most 4 KiB, and the spec of a BundleDeployment at most 256 KiB with its variables replaced.
 	// +optional
 	// +listType=map
@@ -200,7 +200,7 @@ type RolloutCluster struct {
 	// Annotations that variables may read, each of at most 4,096 characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="the value of an annotation may have at most 4,096 characters: put longer values into a ConfigMap, and name it in postBuild.substituteFrom"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="the value of an annotation may have at most 4,096 characters: put longer values into a ConfigMap, and name it in valuesFrom of a processor with variables"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
 	// ClusterReference is how the cluster is reached; the cluster of this object if left out.
@@ -242,7 +242,7 @@ type ClusterProfileClusters struct {
 	// +required
 	Selector metav1.LabelSelector `json:"selector"`
 
-	// AccessProvider is spec.target.kubeConfig.clusterProfileRef.accessProvider of the BundleDeployments.
+	// AccessProvider is spec.target.clusterProfileRef.accessProvider of the BundleDeployments.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -255,10 +255,11 @@ type RolloutTemplate struct {
 	// +optional
 	Metadata RolloutTemplateMetadata `json:"metadata,omitzero"`
 
-	// Spec is a BundleDeployment spec without source, sourceRef, catalog, kubeConfig, suspend and
-	// dependsOn, which the rollout sets. serviceAccountName is required. Unknown fields and
-	// invalid values are reported by the condition Ready with the reason InvalidSpec, and no
-	// cluster is changed then. installNamespace cannot change after the first revision.
+	// Spec is a BundleDeployment spec without source, sourceRef, catalog, target.kubeConfig,
+	// target.clusterProfileRef, suspend and dependsOn, which the rollout sets. serviceAccountName
+	// is required. Unknown fields and invalid values are reported by the condition Ready with the
+	// reason InvalidSpec, and no cluster is changed then. target.namespace cannot change after the
+	// first revision.
 	// +required
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -332,8 +333,9 @@ type RolloutOverride struct {
 	Selector metav1.LabelSelector `json:"selector"`
 
 	// Patch is a JSON merge patch (RFC 7386) of the spec of the template: null removes a field,
-	// and a list is replaced as a whole. It may not contain source, sourceRef, kubeConfig,
-	// suspend, dependsOn, serviceAccountName, installNamespace and approval. At most 16 KiB.
+	// and a list is replaced as a whole. It may not contain source, sourceRef, catalog, suspend,
+	// dependsOn, serviceAccountName, approval and target.namespace, target.kubeConfig and
+	// target.clusterProfileRef. At most 16 KiB.
 	// +required
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields

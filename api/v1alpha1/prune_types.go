@@ -27,7 +27,7 @@ type PruneOptions struct {
 	// Enabled deletes objects that are no longer in the bundle. If false they are
 	// kept, with the annotation satchel.dev/orphaned. A single object is kept by
 	// the annotation satchel.dev/prune: Disabled. CustomResourceDefinitions are kept
-	// unless crds.deletionPolicy is Delete.
+	// unless apply.crds.deletionPolicy is Delete.
 	// +optional
 	// +kubebuilder:default=true
 	Enabled *bool `json:"enabled,omitempty"`

@@ -2,16 +2,15 @@
 
 package v1alpha1
 
-// ClusterReference names the cluster that a bundle is installed on, where that is
-// another one than this: at most one of its fields is set.
+// ClusterReference names another cluster: at most one of its fields is set.
 type ClusterReference struct {
 	// KubeConfig names another cluster to install on, by a kubeconfig in a Secret.
 	// +optional
 	KubeConfig KubeConfigReference `json:"kubeConfig,omitzero"`
 
 	// ClusterProfileRef names a ClusterProfile, of the API group multicluster.x-k8s.io, in this
-	// namespace. It is read as that ServiceAccount, which needs permission to get it and the
-	// Secret with the credentials.
+	// namespace. It is read as the ServiceAccount of spec.serviceAccountName, which needs
+	// permission to get it and the Secret with the credentials.
 	// +optional
 	ClusterProfileRef *ClusterProfileReference `json:"clusterProfileRef,omitempty"`
 }

@@ -57,13 +57,18 @@ apply:
 prune: {enabled: false}
 remediation: {strategy: Rollback, retries: 3}
 historyLimit: 10`},
-		"kubeconfig":             {reason: "the key may be left out", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod}}"},
-		"kubeconfig of nothing":  {reason: "which Secret?", spec: aDeployment + "\nkubeConfig: {}", want: "spec.target.kubeConfig: Invalid value: exactly one of the fields in [secretRef clusterProfileRef] must be set"},
-		"kubeconfig elsewhere":   {reason: "no reference names a namespace", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod, namespace: b}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.target.kubeConfig.secretRef.namespace"`},
-		"kubeconfig in a path":   {reason: "a bare name", spec: aDeployment + "\nkubeConfig: {secretRef: {name: ../b/prod}}", want: `spec.target.kubeConfig.secretRef.name: Invalid value: "../b/prod": must be the bare name of an object in this namespace: lower-case letters, digits, '-' and '.'`},
-		"kubeconfig of a cloud":  {reason: "the controller logs in nowhere as itself", spec: aDeployment + "\nkubeConfig: {configMapRef: {name: prod}}", want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.target.kubeConfig.configMapRef"`},
-		"remote account at home": {reason: "it would be ignored", spec: aDeployment + "\nremoteServiceAccountName: a", want: "spec: Invalid value: remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"},
-		"remote account of all":  {reason: "a ServiceAccount, and no group", spec: aDeployment + "\nkubeConfig: {secretRef: {name: prod}}\nremoteServiceAccountName: system:masters", want: `spec.target.serviceAccountName: Invalid value: "system:masters": must be the name of a ServiceAccount: lower-case letters, digits, '-' and '.'`},
+		"kubeconfig":             {reason: "the key may be left out", spec: inTarget("kubeConfig: {secretRef: {name: prod}}")},
+		"kubeconfig of nothing":  {reason: "which Secret?", spec: inTarget("kubeConfig: {}"), want: "spec.target.kubeConfig.secretRef: Required value"},
+		"kubeconfig elsewhere":   {reason: "no reference names a namespace", spec: inTarget("kubeConfig: {secretRef: {name: prod, namespace: b}}"), want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.target.kubeConfig.secretRef.namespace"`},
+		"kubeconfig in a path":   {reason: "a bare name", spec: inTarget("kubeConfig: {secretRef: {name: ../b/prod}}"), want: `spec.target.kubeConfig.secretRef.name: Invalid value: "../b/prod": must be the bare name of an object in this namespace: lower-case letters, digits, '-' and '.'`},
+		"kubeconfig of a cloud":  {reason: "the controller logs in nowhere as itself", spec: inTarget("kubeConfig: {configMapRef: {name: prod}}"), want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.target.kubeConfig.configMapRef"`},
+		"remote account at home": {reason: "it would be ignored", spec: inTarget("serviceAccountName: a"), want: "spec.target: Invalid value: serviceAccountName needs kubeConfig or clusterProfileRef: it is a ServiceAccount of the remote cluster"},
+		"remote account":         {reason: "of a ClusterProfile", spec: inTarget("clusterProfileRef: {name: prod, accessProvider: p}, serviceAccountName: a")},
+		"empty remote account":   {reason: "an empty name would not impersonate", spec: inTarget(`kubeConfig: {secretRef: {name: prod}}, serviceAccountName: ""`), want: `spec.target.serviceAccountName: Invalid value: "": spec.target.serviceAccountName in body should be at least 1 chars long`},
+		"two clusters":           {reason: "which one?", spec: inTarget("kubeConfig: {secretRef: {name: prod}}, clusterProfileRef: {name: prod}"), want: "spec.target: Invalid value: at most one of the fields in [kubeConfig clusterProfileRef] may be set"},
+		"profile of nothing":     {reason: "which ClusterProfile?", spec: inTarget("clusterProfileRef: {}"), want: "spec.target.clusterProfileRef.name: Required value"},
+		"profile elsewhere":      {reason: "no reference names a namespace", spec: inTarget("clusterProfileRef: {name: prod, namespace: b}"), want: `BundleDeployment in version "v1alpha1" cannot be handled as a BundleDeployment: strict decoding error: unknown field "spec.target.clusterProfileRef.namespace"`},
+		"remote account of all":  {reason: "a ServiceAccount, and no group", spec: inTarget("kubeConfig: {secretRef: {name: prod}}, serviceAccountName: \"system:masters\""), want: `spec.target.serviceAccountName: Invalid value: "system:masters": must be the name of a ServiceAccount: lower-case letters, digits, '-' and '.'`},
 		"strategy":               {reason: "only what is written", spec: aDeployment + "\nremediation: {strategy: Uninstall}", want: `spec.remediation.strategy: Unsupported value: "Uninstall": supported values: "None", "Rollback"`},
 		"no retries":             {reason: "fewer than none", spec: aDeployment + "\nremediation: {retries: -1}", want: "spec.remediation.retries: Invalid value: -1: spec.remediation.retries in body should be greater than or equal to 0"},
 		"no history":             {reason: "what is tried is part of it", spec: aDeployment + "\nhistoryLimit: 0", want: "spec.historyLimit: Invalid value: 0: spec.historyLimit in body should be greater than or equal to 1"},
@@ -95,13 +100,16 @@ historyLimit: 10`},
 		"certificate provider":  {reason: "only what is written", spec: aDeployment + "\nregistryV1: {certificateProvider: vault}", want: `spec.registryV1.certificateProvider: Unsupported value: "vault": supported values: "self-signed", "cert-manager", "service-ca"`},
 		"requirements":          {reason: "only what is written", spec: aDeployment + "\nregistryV1: {requirements: Maybe}", want: `spec.registryV1.requirements: Unsupported value: "Maybe": supported values: "Enforce", "Warn", "None"`},
 		"pod annotations":       {reason: "only what is written", spec: aDeployment + "\nregistryV1: {podAnnotations: None}", want: `spec.registryV1.podAnnotations: Unsupported value: "None": supported values: "All", "Required"`},
-		"upgrade safety":        {reason: "only what is written", spec: aDeployment + "\ncrds: {upgradeSafety: Never}", want: `spec.apply.crds.upgradeSafety: Unsupported value: "Never": supported values: "Enforce", "Warn", "None"`},
-		"exempted twice":        {reason: "a set", spec: aDeployment + "\ncrds: {upgradeSafetyExemptions: [a.b, a.b]}", want: `spec.apply.crds.upgradeSafetyExemptions[1]: Duplicate value: "a.b"`},
+		"upgrade safety":        {reason: "only what is written", spec: aDeployment + "\napply: {crds: {upgradeSafety: Never}}", want: `spec.apply.crds.upgradeSafety: Unsupported value: "Never": supported values: "Enforce", "Warn", "None"`},
+		"exempted twice":        {reason: "a set", spec: aDeployment + "\napply: {crds: {upgradeSafetyExemptions: [a.b, a.b]}}", want: `spec.apply.crds.upgradeSafetyExemptions[1]: Duplicate value: "a.b"`},
 		"config of no fields":   {reason: "a mapping, checked when the bundle is converted", spec: aDeployment + "\nregistryV1: {deploymentConfig: [a]}", want: `spec.registryV1.deploymentConfig: Invalid value: "array": spec.registryV1.deploymentConfig in body must be of type object: "array"`},
-		"namespace in capitals": {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: Prod", want: `spec.target.namespace: Invalid value: "Prod": must be the name of a namespace: lower-case letters, digits and '-'`},
-		"long namespace":        {reason: "no namespace has such a name", spec: aDeployment + "\ninstallNamespace: " + strings.Repeat("a", 64), want: "spec.target.namespace: Too long: may not be more than 63 bytes"},
+		"namespace in capitals": {reason: "no namespace has such a name", spec: inTarget("namespace: Prod"), want: `spec.target.namespace: Invalid value: "Prod": must be the name of a namespace: lower-case letters, digits and '-'`},
+		"long namespace":        {reason: "no namespace has such a name", spec: inTarget("namespace: " + strings.Repeat("a", 64)), want: "spec.target.namespace: Too long: may not be more than 63 bytes"},
 	})
 }
+
+// inTarget is a deployment with fields of its target.
+func inTarget(fields string) string { return aDeployment + "\ntarget: {" + fields + "}" }
 
 func numbered(n int) string {
 	names := make([]string, 0, n)
@@ -138,22 +146,28 @@ func TestT2AccountNames(t *testing.T) {
 	})
 }
 
-// TestInstallNamespaceIsFixed edits the namespace of a deployment.
-func TestInstallNamespaceIsFixed(t *testing.T) {
+// TestTargetNamespaceIsFixed edits the namespace of a deployment.
+func TestTargetNamespaceIsFixed(t *testing.T) {
+	const refused = "spec.target: Invalid value: namespace cannot change; create another BundleDeployment instead"
 	checkChanges(t, "BundleDeployment", map[string]change{
-		"unchanged":     {reason: "other fields may change", from: aDeployment + "\ninstallNamespace: b", to: aDeployment + "\ninstallNamespace: b\nsuspend: true"},
-		"still default": {reason: "other fields may change", from: aDeployment, to: aDeployment + "\nsuspend: true"},
-		"changed":       {reason: "the objects would have to move", from: aDeployment + "\ninstallNamespace: b", to: aDeployment + "\ninstallNamespace: c", want: "spec: Invalid value: installNamespace cannot change; create another BundleDeployment instead"},
-		"set":           {reason: "the objects would have to move", from: aDeployment, to: aDeployment + "\ninstallNamespace: c", want: "spec: Invalid value: installNamespace cannot change; create another BundleDeployment instead"},
-		"left out":      {reason: "the objects would have to move", from: aDeployment + "\ninstallNamespace: b", to: aDeployment, want: "spec: Invalid value: installNamespace cannot change; create another BundleDeployment instead"},
-		"other source":  {reason: "a deployment may change its source", from: aDeployment, to: "source: {" + anImage + "}\n" + anAccount},
+		"unchanged":      {reason: "other fields may change", from: inTarget("namespace: b"), to: inTarget("namespace: b") + "\nsuspend: true"},
+		"still default":  {reason: "other fields may change", from: aDeployment, to: aDeployment + "\nsuspend: true"},
+		"empty target":   {reason: "the same namespace", from: aDeployment, to: inTarget("")},
+		"other cluster":  {reason: "the inventory says what is where", from: inTarget("namespace: b"), to: inTarget("namespace: b, kubeConfig: {secretRef: {name: prod}}")},
+		"changed":        {reason: "the objects would have to move", from: inTarget("namespace: b"), to: inTarget("namespace: c"), want: refused},
+		"set":            {reason: "the objects would have to move", from: aDeployment, to: inTarget("namespace: c"), want: refused},
+		"set in target":  {reason: "the objects would have to move", from: inTarget("createNamespace: true"), to: inTarget("namespace: c"), want: refused},
+		"left out":       {reason: "the objects would have to move", from: inTarget("namespace: b"), to: aDeployment, want: refused},
+		"target is null": {reason: "the objects would have to move", from: inTarget("namespace: b"), to: aDeployment + "\ntarget: null", want: refused},
+		"emptied":        {reason: "the objects would have to move", from: inTarget("namespace: b"), to: inTarget(""), want: refused},
+		"other source":   {reason: "a deployment may change its source", from: aDeployment, to: "source: {" + anImage + "}\n" + anAccount},
 	})
 }
 
 // TestDefaults reads what the API server fills in.
 func TestDefaults(t *testing.T) {
 	a := newAdmission(t)
-	created, err := a.create(object(t, "BundleDeployment", "x", "source: {"+anImage+"}\n"+anAccount+"\nregistryV1: {}\ncrds: {}"))
+	created, err := a.create(object(t, "BundleDeployment", "x", "source: {"+anImage+"}\n"+anAccount+"\nregistryV1: {}\napply: {crds: {}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,15 +175,20 @@ func TestDefaults(t *testing.T) {
 		"spec.registryV1.certificateProvider": "self-signed",
 		"spec.registryV1.requirements":        "Enforce",
 		"spec.registryV1.podAnnotations":      "All",
-		"spec.apply.crds.upgradeSafety":             "Enforce",
+		"spec.apply.crds.upgradeSafety":       "Enforce",
 
 		"status.observedGeneration": int64(-1),
 		"spec.interval":             "10m",
 		"spec.retryInterval":        "1m",
-		"spec.timeout":              "5m",
+		"spec.health.timeout":       "5m",
 		"spec.prune.enabled":        true,
-		"spec.source.interval":      "10m",
-		"spec.source.timeout":       "60s",
+		"spec.apply.recreate":       "None",
+		"spec.deletionPolicy":       "Delete",
+
+		"spec.apply.collisionProtection": "Prevent",
+
+		"spec.source.interval": "10m",
+		"spec.source.timeout":  "60s",
 	} {
 		got, _, err := unstructured.NestedFieldNoCopy(created.Object, strings.Split(path, ".")...)
 		if err != nil || got != want {

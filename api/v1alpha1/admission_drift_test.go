@@ -10,34 +10,34 @@ import (
 
 // TestDriftDetectionAdmission writes how drift is handled, and which fields are given away.
 func TestDriftDetectionAdmission(t *testing.T) {
-	mode := func(mode string) string { return aDeployment + "\ndriftDetection: {mode: " + mode + "}" }
+	mode := func(mode string) string { return aDeployment + "\ndrift: {correction: " + mode + "}" }
 	ignore := func(paths string) string {
-		return aDeployment + "\ndriftDetection: {ignore: [{paths: [" + paths + "]}]}"
+		return aDeployment + "\ndrift: {ignore: [{paths: [" + paths + "]}]}"
 	}
 	const notGiven = "spec.drift.ignore[0].paths: Invalid value: what an object is, and its labels as a whole, cannot be given to others"
 	cases := map[string]admitted{
 		"warn": {reason: "a mode, without rules", spec: mode("Warn")},
 		"all": {reason: "rules with a target and without", spec: aDeployment + `
 drift:
-  correction: Disabled
+  correction: None
   ignore:
   - paths: [/spec/replicas, /metadata/annotations/example.org~1note, /metadata/labels/tier, /data/a~0b]
   - paths: [/webhooks/0/clientConfig/caBundle]
     target: {group: .*, version: v1, kind: .*WebhookConfiguration, namespace: a, name: b, labelSelector: "a in (b,c)", annotationSelector: "!d"}`},
 		"another mode":   {reason: "Flux spells them in lower case", spec: mode("enabled"), want: `spec.drift.correction: Unsupported value: "enabled": supported values: "Enabled", "Warn", "None"`},
 		"a rule of none": {reason: "it would give nothing away", spec: ignore(""), want: "spec.drift.ignore[0].paths: Invalid value: 0: spec.drift.ignore[0].paths in body should have at least 1 items"},
-		"no paths":       {reason: "which fields?", spec: aDeployment + "\ndriftDetection: {ignore: [{target: {kind: Secret}}]}", want: "spec.drift.ignore[0].paths: Required value"},
+		"no paths":       {reason: "which fields?", spec: aDeployment + "\ndrift: {ignore: [{target: {kind: Secret}}]}", want: "spec.drift.ignore[0].paths: Required value"},
 		"M22: long path": {reason: "a pointer is no text", spec: ignore("/" + strings.Repeat("a", 512)), want: "spec.drift.ignore[0].paths[0]: Too long: may not be more than 512 bytes"},
 		"M22: many paths": {
 			reason: "each is looked up in each object", spec: ignore(strings.TrimSuffix(strings.Repeat("/data/a,", 51), ",")),
 			want: "spec.drift.ignore[0].paths: Too many: 51: must have at most 50 items",
 		},
 		"M22: many rules": {
-			reason: "each is compared with each object", spec: aDeployment + "\ndriftDetection:\n  ignore:" + strings.Repeat("\n  - paths: [/data/a]", 51),
+			reason: "each is compared with each object", spec: aDeployment + "\ndrift:\n  ignore:" + strings.Repeat("\n  - paths: [/data/a]", 51),
 			want: "spec.drift.ignore: Too many: 51: must have at most 50 items",
 		},
 		"M22: long name": {
-			reason: "expressions are compiled", spec: aDeployment + "\ndriftDetection: {ignore: [{paths: [/data/a], target: {name: " + strings.Repeat("a", 254) + "}}]}",
+			reason: "expressions are compiled", spec: aDeployment + "\ndrift: {ignore: [{paths: [/data/a], target: {name: " + strings.Repeat("a", 254) + "}}]}",
 			want: "spec.drift.ignore[0].target.name: Too long: may not be more than 253 bytes",
 		},
 	}

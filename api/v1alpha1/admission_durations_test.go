@@ -21,11 +21,11 @@ func TestM22Durations(t *testing.T) {
 		spec       func(value string) string
 		tooLong    string
 	}{
-		"source interval":    {"BundleSource", "spec.interval", source("interval"), "8761h"},
-		"source timeout":     {"BundleSource", "spec.timeout", source("timeout"), "61m"},
-		"interval":           {"BundleDeployment", "spec.interval", deployment("interval"), "8761h"},
-		"retryInterval":      {"BundleDeployment", "spec.retryInterval", deployment("retryInterval"), "8761h"},
-		"deployment timeout": {"BundleDeployment", "spec.timeout", deployment("timeout"), "8761h"},
+		"source interval": {"BundleSource", "spec.interval", source("interval"), "8761h"},
+		"source timeout":  {"BundleSource", "spec.timeout", source("timeout"), "61m"},
+		"interval":        {"BundleDeployment", "spec.interval", deployment("interval"), "8761h"},
+		"retryInterval":   {"BundleDeployment", "spec.retryInterval", deployment("retryInterval"), "8761h"},
+		"health timeout":  {"BundleDeployment", "spec.health.timeout", deployment("health:\n  timeout"), "8761h"},
 	}
 	for name, field := range fields {
 		t.Run(name, func(t *testing.T) {

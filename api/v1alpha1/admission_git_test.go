@@ -26,7 +26,7 @@ func TestM15RepositoriesAtAdmission(t *testing.T) {
 			want = fmt.Sprintf("spec.sources[0].git.url: Invalid value: %q: %s", url, message)
 		}
 		cases[fmt.Sprintf("%q", url)] = admitted{
-			reason: url, spec: fmt.Sprintf("sources: [{git: {repository: %q, secretRef: {name: login}}}]", url), want: want,
+			reason: url, spec: fmt.Sprintf("sources: [{git: {url: %q, secretRef: {name: login}}}]", url), want: want,
 		}
 	}
 	checkAdmission(t, "BundleSource", cases)
@@ -47,7 +47,7 @@ func TestM15ReferenceNamesAtAdmission(t *testing.T) {
 				want = fmt.Sprintf("spec.sources[0].git.ref.%s: Invalid value: %q: must be a name that git check-ref-format takes, not beginning with -", field, prefix+name)
 			}
 			cases[fmt.Sprintf("%s %q", field, name)] = admitted{
-				reason: name, spec: fmt.Sprintf("sources: [{git: {repository: https://example.org/r.git, ref: {%s: %q}}}]", field, prefix+name), want: want,
+				reason: name, spec: fmt.Sprintf("sources: [{git: {url: https://example.org/r.git, ref: {%s: %q}}}]", field, prefix+name), want: want,
 			}
 		}
 	}

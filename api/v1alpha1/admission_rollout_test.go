@@ -16,11 +16,11 @@ template: {spec: {serviceAccountName: deployer}}`
 
 // fullRollout uses every field.
 const fullRollout = `
-paused: true
+suspend: true
 revision: "0123456789"
 sourceRef: {kind: BundleSource, name: apps}
 clusters:
-- cluster: {name: dc1, labels: {ring: canary}, annotations: {a: b}, kubeConfig: {secretRef: {name: dc1, key: value}}, remoteServiceAccountName: deployer}
+- cluster: {name: dc1, labels: {ring: canary}, annotations: {a: b}, kubeConfig: {secretRef: {name: dc1, key: value}}, serviceAccountName: deployer}
 - kubeConfigSecrets: {selector: {matchLabels: {fleet: edge}}, key: value}
 - clusterAPI: {selector: {matchExpressions: [{key: a, operator: Exists}]}}
 template:
@@ -87,7 +87,10 @@ func TestRolloutAdmission(t *testing.T) {
 		"two in one":        {reason: "two entries", spec: withClusters("{cluster: {name: a}, clusterAPI: {selector: {}}}"), want: "spec.clusters[0]: Invalid value: " + exactlyOne + "[cluster kubeConfigSecrets clusterAPI clusterProfiles] must be set"},
 		"all Secrets":       {reason: "most are no kubeconfigs", spec: withClusters("{kubeConfigSecrets: {selector: {}}}"), want: "spec.clusters[0].kubeConfigSecrets.selector: Invalid value: must select by a label: without one, all Secrets of the namespace are selected"},
 		"name of a cluster": {reason: "it is a label, too", spec: withClusters("{cluster: {name: A}}"), want: "spec.clusters[0].cluster.name: Invalid value: \"A\": must be the name of a cluster: lower-case letters, digits, '-' and '.', at most 63 characters"},
-		"remote account":    {reason: "of which cluster?", spec: withClusters("{cluster: {name: a, remoteServiceAccountName: b}}"), want: "spec.clusters[0].cluster: Invalid value: remoteServiceAccountName needs kubeConfig: it is a ServiceAccount of the remote cluster"},
+		"remote account":    {reason: "of which cluster?", spec: withClusters("{cluster: {name: a, serviceAccountName: b}}"), want: "spec.clusters[0].cluster: Invalid value: serviceAccountName needs kubeConfig or clusterProfileRef: it is a ServiceAccount of the remote cluster"},
+		"profile":           {reason: "a cluster of a ClusterProfile", spec: withClusters("{cluster: {name: a, clusterProfileRef: {name: dc1, accessProvider: p}, serviceAccountName: b}}")},
+		"two kubeconfigs":   {reason: "which one?", spec: withClusters("{cluster: {name: a, kubeConfig: {secretRef: {name: a}}, clusterProfileRef: {name: a}}}"), want: "spec.clusters[0].cluster: Invalid value: at most one of the fields in [kubeConfig clusterProfileRef] may be set"},
+		"kubeconfig":        {reason: "of which Secret?", spec: withClusters("{cluster: {name: a, kubeConfig: {}}}"), want: "spec.clusters[0].cluster.kubeConfig.secretRef: Required value"},
 		"our labels":        {reason: "they say whom a child belongs to", spec: strings.Replace(rollout, "template: {", "template: {metadata: {labels: {satchel.dev/cluster: a}}, ", 1), want: "spec.template.metadata: Invalid value: labels that begin with satchel.dev/ are set by the rollout"},
 		"our annotations":   {reason: "they say what was started", spec: strings.Replace(rollout, "template: {", "template: {metadata: {annotations: {satchel.dev/rollout-start: a}}, ", 1), want: "spec.template.metadata: Invalid value: annotations that begin with satchel.dev/rollout- are set by the rollout"},
 
@@ -101,8 +104,8 @@ func TestRolloutAdmission(t *testing.T) {
 		"all before others":  {reason: "the others are empty", spec: strings.Replace(withWave(""), "waves: [", "waves: [{name: b, selector: {}}, ", 1), want: "spec.strategy.waves: Invalid value: only the last wave may have an empty selector: it selects all clusters, and no wave after it would have any"},
 		"no failure allowed": {reason: "found by a property test", spec: withWave("maxUnavailable: 2, maxFailures: 2"), want: "spec.strategy.waves[0]: Invalid value: " + noFailureAllowed},
 		"percentages":        {reason: "they depend on the size", spec: withWave("maxUnavailable: 2, maxFailures: 20%")},
-		"none at once":       {reason: "use paused", spec: withWave("maxConcurrency: 0"), want: "spec.strategy.waves[0].maxConcurrency: Invalid value: 0: must be a number of at least 1, or a percentage from 1% to 100%"},
-		"no percent at once": {reason: "use paused", spec: withWave(`maxConcurrency: "0%"`), want: `spec.strategy.waves[0].maxConcurrency: Invalid value: "0%": spec.strategy.waves[0].maxConcurrency in body should match '^([1-9][0-9]?|100)%$'`},
+		"none at once":       {reason: "use suspend", spec: withWave("maxConcurrency: 0"), want: "spec.strategy.waves[0].maxConcurrency: Invalid value: 0: must be a number of at least 1, or a percentage from 1% to 100%"},
+		"no percent at once": {reason: "use suspend", spec: withWave(`maxConcurrency: "0%"`), want: `spec.strategy.waves[0].maxConcurrency: Invalid value: "0%": spec.strategy.waves[0].maxConcurrency in body should match '^([1-9][0-9]?|100)%$'`},
 		"none unavailable":   {reason: "the started one is", spec: withWave("maxUnavailable: 0"), want: "spec.strategy.waves[0].maxUnavailable: Invalid value: 0: must be a number of at least 1, or a percentage from 1% to 100%"},
 		"more than all":      {reason: "a mistake", spec: withWave(`maxFailures: "101%"`), want: `spec.strategy.waves[0].maxFailures: Invalid value: "101%": spec.strategy.waves[0].maxFailures in body should match '^([1-9]?[0-9]|100)%$'`},
 		"approval":           {reason: "only what is written", spec: withWave("approval: Manual"), want: `spec.strategy.waves[0].approval: Unsupported value: "Manual": supported values: "None", "BeforeWave", "AfterWave", "Both"`},

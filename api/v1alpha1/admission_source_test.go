@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const anImage = "sources: [{image: {ref: example.org/bundle:v1}}]"
+const anImage = "sources: [{image: {reference: example.org/bundle:v1}}]"
 
 const (
 	uploadDigest  = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -31,7 +31,7 @@ func TestBundleSourceAdmission(t *testing.T) {
 		"no sources":   {reason: "a source without sources means nothing", spec: "interval: 1m", want: "spec.sources: Required value"},
 		"zero sources": {reason: "a source without sources means nothing", spec: "sources: []", want: "spec.sources: Invalid value: 0: spec.sources in body should have at least 1 items"},
 		"too many sources": {
-			reason: "one tree of 16 parts is enough", spec: "sources:" + strings.Repeat("\n- {image: {ref: a}}", 17), want: `spec.sources: Too many: 17: must have at most 16 items`,
+			reason: "one tree of 16 parts is enough", spec: "sources:" + strings.Repeat("\n- {image: {reference: a}}", 17), want: `spec.sources: Too many: 17: must have at most 16 items`,
 		},
 		"unknown field": {
 			reason: "a typing error is told, as kubectl tells it", spec: anImage + "\nintervall: 1m", want: `BundleSource in version "v1alpha1" cannot be handled as a BundleSource: strict decoding error: unknown field "spec.intervall"`,
@@ -41,7 +41,7 @@ func TestBundleSourceAdmission(t *testing.T) {
 		},
 		"no kind of source": {reason: "one kind has to be chosen", spec: "sources: [{destination: a}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http helm configMap upload] must be set"},
 		"two kinds of source": {
-			reason: "and only one", spec: "sources: [{image: {ref: a}, configMap: {name: a}}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http helm configMap upload] must be set",
+			reason: "and only one", spec: "sources: [{image: {reference: a}, configMap: {name: a}}]", want: "spec.sources[0]: Invalid value: exactly one of the fields in [image git http helm configMap upload] must be set",
 		},
 		"configMap":          {reason: "small bundles live in the cluster", spec: "sources: [{configMap: {name: a}}]"},
 		"nameless configMap": {reason: "a reference has a name", spec: `sources: [{configMap: {name: ""}}]`, want: `spec.sources[0].configMap.name: Invalid value: "": spec.sources[0].configMap.name in body should be at least 1 chars long`},
@@ -53,7 +53,7 @@ func TestBundleSourceAdmission(t *testing.T) {
 		"upload in a folder": {reason: "its digest is that of the artifact", spec: "sources: [{destination: a, upload: {digest: " + uploadDigest + "}}]", want: anUploadIsAll},
 		"upload, root named": {reason: "empty means the root", spec: "sources: [{destination: \"\", upload: {digest: " + uploadDigest + "}}]"},
 		"upload and ignore":  {reason: "its digest is that of the artifact", spec: anUpload + "\nignore: /docs/", want: anUploadIsAll},
-		"upload and image":   {reason: "its digest is that of the artifact", spec: "sources: [{destination: a, upload: {digest: " + uploadDigest + "}}, {destination: b, image: {ref: a}}]", want: anUploadIsAll},
+		"upload and image":   {reason: "its digest is that of the artifact", spec: "sources: [{destination: a, upload: {digest: " + uploadDigest + "}}, {destination: b, image: {reference: a}}]", want: anUploadIsAll},
 		"immutable":          {reason: "as ConfigMaps know it", spec: anImage + "\nimmutable: true"},
 		"suspended":          {reason: "as Flux knows it", spec: anImage + "\nsuspend: true"},
 	})
@@ -62,10 +62,10 @@ func TestBundleSourceAdmission(t *testing.T) {
 // TestM22Destinations composes sources.
 func TestM22Destinations(t *testing.T) {
 	one := func(destination string) string {
-		return "sources: [{destination: " + destination + ", image: {ref: a}}]"
+		return "sources: [{destination: " + destination + ", image: {reference: a}}]"
 	}
 	two := func(a, b string) string {
-		return "sources: [{destination: " + a + ", image: {ref: a}}, {destination: " + b + ", image: {ref: b}}]"
+		return "sources: [{destination: " + a + ", image: {reference: a}}, {destination: " + b + ", image: {reference: b}}]"
 	}
 	checkAdmission(t, "BundleSource", map[string]admitted{
 		"root":             {reason: "one source may fill all", spec: one(`""`)},
@@ -77,9 +77,9 @@ func TestM22Destinations(t *testing.T) {
 		"within":           {reason: "a/b lies within a", spec: two("a", "a/b"), want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
 		"within, reversed": {reason: "in either order", spec: two("a/b", "a"), want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
 		"root and folder":  {reason: "everything lies within the root", spec: two(`""`, "a"), want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
-		"without, twice":   {reason: "both would fill the root", spec: "sources: [{image: {ref: a}}, {image: {ref: b}}]", want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
-		"one without":      {reason: "everything lies within the root", spec: "sources: [{destination: a, image: {ref: a}}, {image: {ref: b}}]", want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
-		"without, first":   {reason: "in either order", spec: "sources: [{image: {ref: a}}, {destination: b, image: {ref: b}}]", want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
+		"without, twice":   {reason: "both would fill the root", spec: "sources: [{image: {reference: a}}, {image: {reference: b}}]", want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
+		"one without":      {reason: "everything lies within the root", spec: "sources: [{destination: a, image: {reference: a}}, {image: {reference: b}}]", want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
+		"without, first":   {reason: "in either order", spec: "sources: [{image: {reference: a}}, {destination: b, image: {reference: b}}]", want: "spec.sources: Invalid value: with several sources each needs a destination of its own, and none may lie within another"},
 		"parent":           {reason: "nothing leaves the tree", spec: one("../a"), want: `spec.sources[0].destination: Invalid value: "../a": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
 		"inner parent":     {reason: "nothing leaves the tree", spec: one("a/../b"), want: `spec.sources[0].destination: Invalid value: "a/../b": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
 		"absolute":         {reason: "nothing leaves the tree", spec: one("/a"), want: `spec.sources[0].destination: Invalid value: "/a": must be a relative folder such as base/manifests: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'`},
@@ -97,43 +97,47 @@ func TestM22Destinations(t *testing.T) {
 func TestM22References(t *testing.T) {
 	image := func(fields string) string { return "sources: [{image: {" + fields + "}}]" }
 	git := func(fields string) string {
-		return "sources: [{git: {repository: https://example.org/r.git, " + fields + "}}]"
+		return "sources: [{git: {url: https://example.org/r.git, " + fields + "}}]"
 	}
 	url := func(fields string) string { return "sources: [{http: {" + fields + "}}]" }
 	chart := func(fields string) string {
-		return "sources: [{helm: {repository: https://example.org/charts, chart: app, " + fields + "}}]"
+		return "sources: [{helm: {url: https://example.org/charts, chart: app, " + fields + "}}]"
 	}
 	commit, sum := strings.Repeat("c", 40), strings.Repeat("e", 64)
 	checkAdmission(t, "BundleSource", map[string]admitted{
-		"digest":            {reason: "a pinned image", spec: image("ref: example.org/bundle@sha256:" + sum)},
-		"port":              {reason: "a registry with a port", spec: image(`ref: "localhost:5000/bundle"`)},
-		"scheme":            {reason: "Flux writes oci://, images have none", spec: image("ref: oci://example.org/a"), want: `spec.sources[0].image.reference: Invalid value: "oci://example.org/a": must be an image reference without a scheme, such as quay.io/org/bundle:v1.2.3`},
-		"blank":             {reason: "no reference has one", spec: image("ref: example.org/a b"), want: `spec.sources[0].image.reference: Invalid value: "example.org/a b": must be an image reference such as quay.io/org/bundle:v1.2.3, without blanks, a query or other signs`},
-		"image query":       {reason: "no reference has one, and it may hold a secret", spec: image(`ref: "example.org/a?token=x"`), want: `spec.sources[0].image.reference: Invalid value: "example.org/a?token=x": must be an image reference such as quay.io/org/bundle:v1.2.3, without blanks, a query or other signs`},
-		"address":           {reason: "a registry without a name", spec: image(`ref: "[fd00::1]:5000/a/b_c-d:v1.0_rc-1"`)},
+		"digest":            {reason: "a pinned image", spec: image("reference: example.org/bundle@sha256:" + sum)},
+		"port":              {reason: "a registry with a port", spec: image(`reference: "localhost:5000/bundle"`)},
+		"scheme":            {reason: "Flux writes oci://, images have none", spec: image("reference: oci://example.org/a"), want: `spec.sources[0].image.reference: Invalid value: "oci://example.org/a": must be an image reference without a scheme, such as quay.io/org/bundle:v1.2.3`},
+		"blank":             {reason: "no reference has one", spec: image("reference: example.org/a b"), want: `spec.sources[0].image.reference: Invalid value: "example.org/a b": must be an image reference such as quay.io/org/bundle:v1.2.3, without blanks, a query or other signs`},
+		"image query":       {reason: "no reference has one, and it may hold a secret", spec: image(`reference: "example.org/a?token=x"`), want: `spec.sources[0].image.reference: Invalid value: "example.org/a?token=x": must be an image reference such as quay.io/org/bundle:v1.2.3, without blanks, a query or other signs`},
+		"address":           {reason: "a registry without a name", spec: image(`reference: "[fd00::1]:5000/a/b_c-d:v1.0_rc-1"`)},
 		"no ref":            {reason: "which image?", spec: image("platform: linux/amd64"), want: "spec.sources[0].image.reference: Required value"},
-		"empty ref":         {reason: "which image?", spec: image(`ref: ""`), want: `spec.sources[0].image.reference: Invalid value: "": spec.sources[0].image.reference in body should be at least 1 chars long`},
-		"long ref":          {reason: "references end somewhere", spec: image("ref: " + strings.Repeat("a", 513)), want: "spec.sources[0].image.reference: Too long: may not be more than 512 bytes"},
-		"platform":          {reason: "a variant", spec: image("ref: a, platform: linux/arm64/v8")},
-		"no platform":       {reason: "os without arch", spec: image("ref: a, platform: linux"), want: `spec.sources[0].image.platform: Invalid value: "linux": must be os/arch or os/arch/variant, such as linux/amd64`},
+		"empty ref":         {reason: "which image?", spec: image(`reference: ""`), want: `spec.sources[0].image.reference: Invalid value: "": spec.sources[0].image.reference in body should be at least 1 chars long`},
+		"long ref":          {reason: "references end somewhere", spec: image("reference: " + strings.Repeat("a", 513)), want: "spec.sources[0].image.reference: Too long: may not be more than 512 bytes"},
+		"image range":       {reason: "moves", spec: image(`reference: "localhost:5000/bundle", version: ">=1.2 <2"`)},
+		"range and tag":     {reason: "which one?", spec: image(`reference: "example.org/bundle:v1", version: 1.x`), want: "spec.sources[0].image: Invalid value: version chooses the tag: remove tag and digest from reference"},
+		"range and digest":  {reason: "which one?", spec: image("reference: example.org/bundle@sha256:" + sum + ", version: 1.x"), want: "spec.sources[0].image: Invalid value: version chooses the tag: remove tag and digest from reference"},
+		"empty range":       {reason: "of which versions?", spec: image(`reference: a, version: ""`), want: `spec.sources[0].image.version: Invalid value: "": spec.sources[0].image.version in body should be at least 1 chars long`},
+		"platform":          {reason: "a variant", spec: image("reference: a, platform: linux/arm64/v8")},
+		"no platform":       {reason: "os without arch", spec: image("reference: a, platform: linux"), want: `spec.sources[0].image.platform: Invalid value: "linux": must be os/arch or os/arch/variant, such as linux/amd64`},
 		"branch":            {reason: "moves", spec: git("ref: {branch: main}")},
 		"tag":               {reason: "moves seldom", spec: git("ref: {tag: v1}")},
-		"semver":            {reason: "moves", spec: git(`ref: {semver: ">=1.2 <2"}`)},
+		"semver":            {reason: "moves", spec: git(`ref: {version: ">=1.2 <2"}`)},
 		"commit":            {reason: "never moves", spec: git("ref: {commit: " + commit + "}")},
-		"default branch":    {reason: "the repository decides", spec: git("directory: deploy/prod")},
-		"branch and tag":    {reason: "which one?", spec: git("ref: {branch: main, tag: v1}"), want: "spec.sources[0].git.ref: Invalid value: at most one of the fields in [branch tag semver name commit] may be set"},
+		"default branch":    {reason: "the repository decides", spec: git("path: deploy/prod")},
+		"branch and tag":    {reason: "which one?", spec: git("ref: {branch: main, tag: v1}"), want: "spec.sources[0].git.ref: Invalid value: at most one of the fields in [branch tag version name commit] may be set"},
 		"empty branch":      {reason: "which branch?", spec: git(`ref: {branch: ""}`), want: `spec.sources[0].git.ref.branch: Invalid value: "": spec.sources[0].git.ref.branch in body should be at least 1 chars long`},
 		"short commit":      {reason: "abbreviations become ambiguous", spec: git("ref: {commit: abc1234}"), want: `spec.sources[0].git.ref.commit: Invalid value: "abc1234": must be the full hash of a commit: 40 lower-case hexadecimal digits`},
-		"semver bomb":       {reason: "ranges that take for ever", spec: git("ref: {semver: \"" + strings.Repeat(">=0 || ", 10_000) + ">=0\"}"), want: "spec.sources[0].git.ref.version: Too long: may not be more than 255 bytes"},
-		"directory above":   {reason: "nothing leaves the repository", spec: git("directory: a/../../b"), want: `spec.sources[0].git.path: Invalid value: "a/../../b": must be a relative path without ..`},
-		"directory at root": {reason: "relative to the repository", spec: git("directory: /etc"), want: `spec.sources[0].git.path: Invalid value: "/etc": must be a relative path without ..`},
-		"ssh":               {reason: "keys are needed", spec: "sources: [{git: {repository: ssh://git@example.org/r.git}}]", want: `spec.sources[0].git: Invalid value: an ssh:// repository needs secretRef, a Secret with identity and known_hosts`},
-		"ssh with keys":     {reason: "keys are there", spec: "sources: [{git: {repository: ssh://git@example.org/r.git, secretRef: {name: keys}}}]"},
-		"scp":               {reason: "no URL", spec: `sources: [{git: {repository: "git@example.org:r.git"}}]`, want: `spec.sources[0].git.url: Invalid value: "git@example.org:r.git": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
-		"file":              {reason: "the controller's own disk", spec: "sources: [{git: {repository: file:///etc}}]", want: `spec.sources[0].git.url: Invalid value: "file:///etc": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
-		"git password":      {reason: "secrets do not belong into URLs", spec: "sources: [{git: {repository: https://u:p@example.org/r.git}}]", want: `spec.sources[0].git.url: Invalid value: "https://u:p@example.org/r.git": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
-		"git query":         {reason: "no repository has one", spec: `sources: [{git: {repository: "https://example.org/r.git?token=x"}}]`, want: `spec.sources[0].git.url: Invalid value: "https://example.org/r.git?token=x": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
-		"ssh query":         {reason: "nor over ssh", spec: `sources: [{git: {repository: "ssh://git@example.org/r.git?x", secretRef: {name: keys}}}]`, want: `spec.sources[0].git.url: Invalid value: "ssh://git@example.org/r.git?x": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
+		"semver bomb":       {reason: "ranges that take for ever", spec: git("ref: {version: \"" + strings.Repeat(">=0 || ", 10_000) + ">=0\"}"), want: "spec.sources[0].git.ref.version: Too long: may not be more than 255 bytes"},
+		"directory above":   {reason: "nothing leaves the repository", spec: git("path: a/../../b"), want: `spec.sources[0].git.path: Invalid value: "a/../../b": must be a relative path without ..`},
+		"directory at root": {reason: "relative to the repository", spec: git("path: /etc"), want: `spec.sources[0].git.path: Invalid value: "/etc": must be a relative path without ..`},
+		"ssh":               {reason: "keys are needed", spec: "sources: [{git: {url: ssh://git@example.org/r.git}}]", want: `spec.sources[0].git: Invalid value: an ssh:// repository needs secretRef, a Secret with identity and known_hosts`},
+		"ssh with keys":     {reason: "keys are there", spec: "sources: [{git: {url: ssh://git@example.org/r.git, secretRef: {name: keys}}}]"},
+		"scp":               {reason: "no URL", spec: `sources: [{git: {url: "git@example.org:r.git"}}]`, want: `spec.sources[0].git.url: Invalid value: "git@example.org:r.git": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
+		"file":              {reason: "the controller's own disk", spec: "sources: [{git: {url: file:///etc}}]", want: `spec.sources[0].git.url: Invalid value: "file:///etc": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
+		"git password":      {reason: "secrets do not belong into URLs", spec: "sources: [{git: {url: https://u:p@example.org/r.git}}]", want: `spec.sources[0].git.url: Invalid value: "https://u:p@example.org/r.git": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
+		"git query":         {reason: "no repository has one", spec: `sources: [{git: {url: "https://example.org/r.git?token=x"}}]`, want: `spec.sources[0].git.url: Invalid value: "https://example.org/r.git?token=x": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
+		"ssh query":         {reason: "nor over ssh", spec: `sources: [{git: {url: "ssh://git@example.org/r.git?x", secretRef: {name: keys}}}]`, want: `spec.sources[0].git.url: Invalid value: "ssh://git@example.org/r.git?x": must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path`},
 		"archive":           {reason: "moves", spec: url("url: https://example.org/b.tgz")},
 		"pinned archive":    {reason: "never moves", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum)},
 		"scoped archive":    {reason: "a path may hold an at sign", spec: url("url: https://example.org/@team/b.tgz")},
@@ -161,22 +165,22 @@ func TestM22References(t *testing.T) {
 			reason: "a field without effect", spec: chart("passCredentials: true"), want: "spec.sources[0].helm: Invalid value: passCredentials has no effect without secretRef",
 		},
 		"registry": {
-			reason: "it has no index", spec: "sources: [{helm: {repository: oci://ghcr.io/org, chart: app}}]",
-			want: `spec.sources[0].helm.url: Invalid value: "oci://ghcr.io/org": a registry has no index: use image with ref: HOST/PATH/CHART, and semver for a range, instead of helm`,
+			reason: "it has no index", spec: "sources: [{helm: {url: oci://ghcr.io/org, chart: app}}]",
+			want: `spec.sources[0].helm.url: Invalid value: "oci://ghcr.io/org": a registry has no index: use image with reference: HOST/PATH/CHART, and version for a range, instead of helm`,
 		},
 		"chart password": {
-			reason: "secrets do not belong into URLs", spec: "sources: [{helm: {repository: https://u:p@example.org, chart: app}}]",
+			reason: "secrets do not belong into URLs", spec: "sources: [{helm: {url: https://u:p@example.org, chart: app}}]",
 			want: `spec.sources[0].helm.url: Invalid value: "https://u:p@example.org": must be a URL that begins with https:// (or http://) and holds neither user name nor password`,
 		},
 		"M29 chart token": {
-			reason: "every reader of the source would have it", spec: `sources: [{helm: {repository: "https://example.org/?token=x", chart: app}}]`,
+			reason: "every reader of the source would have it", spec: `sources: [{helm: {url: "https://example.org/?token=x", chart: app}}]`,
 			want: `spec.sources[0].helm.url: Invalid value: "https://example.org/?token=x": ` + credentialInURL,
 		},
 		"chart path": {
-			reason: "a name", spec: "sources: [{helm: {repository: https://example.org, chart: stable/app}}]",
+			reason: "a name", spec: "sources: [{helm: {url: https://example.org, chart: stable/app}}]",
 			want: `spec.sources[0].helm.chart: Invalid value: "stable/app": must be the name of a chart such as podinfo: letters, digits, '.', '_' and '-'`,
 		},
-		"no chart":     {reason: "a repository has several", spec: "sources: [{helm: {repository: https://example.org}}]", want: "spec.sources[0].helm.chart: Required value"},
+		"no chart":     {reason: "a repository has several", spec: "sources: [{helm: {url: https://example.org}}]", want: "spec.sources[0].helm.chart: Required value"},
 		"md5":          {reason: "broken", spec: url("url: https://example.org/b.tgz, digest: md5:" + sum[:32]), want: `spec.sources[0].http.digest: Invalid value: "md5:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
 		"short digest": {reason: "half a pin is none", spec: url("url: https://example.org/b.tgz, digest: sha256:" + sum[:63]), want: `spec.sources[0].http.digest: Invalid value: "sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee": must be sha256:, sha384: or sha512: and the whole hash in hexadecimal`},
 	})
@@ -193,13 +197,13 @@ func TestT23SecretsOfOneObject(t *testing.T) {
 		next := func() string { name++; return fmt.Sprintf("{name: s%d}", name%distinct) }
 		text.WriteString("sources:")
 		for i := range 13 {
-			fmt.Fprintf(&text, "\n- {destination: d%d, image: {ref: example.org/a, secretRef: %s, certSecretRef: %s, proxySecretRef: %s, verify: {provider: cosign, secretRef: %s, trustedRootSecretRef: %s}}}",
+			fmt.Fprintf(&text, "\n- {destination: d%d, image: {reference: example.org/a, secretRef: %s, certSecretRef: %s, proxySecretRef: %s, verify: {provider: cosign, secretRef: %s, trustedRootSecretRef: %s}}}",
 				i, next(), next(), next(), next(), next())
 		}
-		fmt.Fprintf(&text, "\n- {destination: g, git: {repository: https://example.org/r.git, secretRef: %s, proxySecretRef: %s, verify: {secretRef: %s}}}", next(), next(), next())
+		fmt.Fprintf(&text, "\n- {destination: g, git: {url: https://example.org/r.git, secretRef: %s, proxySecretRef: %s, verify: {secretRef: %s}}}", next(), next(), next())
 		fmt.Fprintf(&text, "\n- {destination: h, http: {url: https://example.org/a.tgz, secretRef: %s, certSecretRef: %s, proxySecretRef: %s, verify: {signatureURL: https://example.org/a.sig, secretRef: %s, trustedRootSecretRef: %s}}}",
 			next(), next(), next(), next(), next())
-		fmt.Fprintf(&text, "\n- {destination: i, helm: {repository: https://example.org/charts, chart: app, secretRef: %s, certSecretRef: %s, proxySecretRef: %s}}", next(), next(), next())
+		fmt.Fprintf(&text, "\n- {destination: i, helm: {url: https://example.org/charts, chart: app, secretRef: %s, certSecretRef: %s, proxySecretRef: %s}}", next(), next(), next())
 		return text.String()
 	}
 	indented := func(text string) string { return strings.ReplaceAll("\n"+text, "\n", "\n  ") }
@@ -217,7 +221,7 @@ func TestT23SecretsOfOneObject(t *testing.T) {
 
 // TestImmutableSources edits sources that must not change.
 func TestImmutableSources(t *testing.T) {
-	const other = "sources: [{image: {ref: example.org/bundle:v2}}]"
+	const other = "sources: [{image: {reference: example.org/bundle:v2}}]"
 	checkChanges(t, "BundleSource", map[string]change{
 		"mutable":            {reason: "the usual upgrade", from: anImage, to: other},
 		"made immutable":     {reason: "from now on", from: anImage, to: other + "\nimmutable: true"},
@@ -226,7 +230,7 @@ func TestImmutableSources(t *testing.T) {
 		"unset":              {reason: "or it would mean nothing", from: anImage + "\nimmutable: true", to: anImage + "\nimmutable: false", want: "spec: Invalid value: immutable cannot be unset; create another BundleSource instead"},
 		"left out":           {reason: "the same as unset", from: anImage + "\nimmutable: true", to: anImage, want: "spec: Invalid value: immutable cannot be unset; create another BundleSource instead"},
 		"unset with sources": {reason: "nor both at once", from: anImage + "\nimmutable: true", to: other, want: "[spec: Invalid value: immutable cannot be unset; create another BundleSource instead, spec: Invalid value: sources cannot change while immutable is true; create another BundleSource instead]"},
-		"source added": {reason: "an addition is a change", from: "sources: [{destination: a, image: {ref: a}}]\nimmutable: true",
-			to: "sources: [{destination: a, image: {ref: a}}, {destination: b, image: {ref: b}}]\nimmutable: true", want: "spec: Invalid value: sources cannot change while immutable is true; create another BundleSource instead"},
+		"source added": {reason: "an addition is a change", from: "sources: [{destination: a, image: {reference: a}}]\nimmutable: true",
+			to: "sources: [{destination: a, image: {reference: a}}, {destination: b, image: {reference: b}}]\nimmutable: true", want: "spec: Invalid value: sources cannot change while immutable is true; create another BundleSource instead"},
 	})
 }

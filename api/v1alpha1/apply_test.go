@@ -47,7 +47,7 @@ metadata:
 spec:
   sources:
   - image:
-      ref: example.org/bundle:v1
+      reference: example.org/bundle:v1
 ---
 apiVersion: satchel.dev/v1alpha1
 kind: BundleSource
@@ -57,7 +57,7 @@ spec:
   sources:
   - destination: a
     git:
-      repository: https://git.example.org/a.git
+      url: https://git.example.org/a.git
       verify:
         secretRef: {name: keys}
   - destination: b
@@ -76,7 +76,7 @@ spec:
   source:
     sources:
     - image:
-        ref: example.org/bundle:v1
+        reference: example.org/bundle:v1
   helm:
     valuesFrom:
     - kind: ConfigMap

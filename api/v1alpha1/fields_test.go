@@ -57,6 +57,8 @@ var foreignFields = map[string]string{
 	"spec.valuesFrom":       "HelmRelease of Flux",
 	"spec.wait":             "Kustomization of Flux",
 	"spec.force":            "Kustomization of Flux",
+	"spec.healthChecks":     "Kustomization of Flux",
+	"spec.healthCheckExprs": "Kustomization of Flux",
 	"spec.decryption":       "Kustomization of Flux",
 	"status.storedVersions": "CustomResourceDefinition of Kubernetes",
 }

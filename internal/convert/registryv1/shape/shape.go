@@ -147,6 +147,11 @@ func (c shapes) record(s *Shape, t reflect.Type) {
 		switch {
 		case name == "-" || !f.IsExported():
 			continue
+		case name == "" && f.Anonymous && f.Type.Kind() == reflect.Pointer:
+			missing := s.missing
+			c.record(s, f.Type.Elem())
+			s.missing = missing // without the embedded struct, none of its fields is written
+			continue
 		case name == "" && f.Anonymous:
 			c.record(s, f.Type)
 			continue

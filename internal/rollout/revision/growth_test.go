@@ -65,8 +65,8 @@ func TestM38Growth(t *testing.T) {
 		"too many inputs":   {reason: "as in a BundleDeployment", template: template(`"processors":[{"variables":{"valuesFrom":[` + entries(1_500, `{"kind":"Secret","name":"a#"}`) + `]}}]`)},
 		"too many values":   {reason: "as in a BundleDeployment", template: template(`"processors":[{"variables":{"values":{` + entries(2_000, `"v#":"1"`) + `}}}]`)},
 		"override":          {reason: "patches have references, too", template: template(`"processors":[{"variables":{}}]`), variables: value, overrides: patches(1, `{"processors":[{"variables":{"values":{"b#":"`+strings.Repeat("$(a)", 3_900)+`"}}}]}`)},
-		"overrides, joined": {reason: "each alone is small enough", template: template(`"processors":[{"variables":{}}]`), variables: value, overrides: patches(32, `{"processors":[{"variables":{"values":{"b#":"`+strings.Repeat("$(a)", 20)+`"}}}]}`)},
-		"overrides, long":   {reason: "without any variable", template: template(`"path":"a"`), overrides: patches(32, `{"processors":[{"variables":{"values":{"b#":"`+strings.Repeat("z", 15_000)+`"}}}]}`)},
+		"overrides, joined": {reason: "each of them replaces the list of processors", template: template(`"processors":[{"variables":{}}]`), variables: value, overrides: patches(32, `{"processors":[{"variables":{"values":{"b#":"`+strings.Repeat("$(a)", 20)+`"}}}]}`), fits: true},
+		"overrides, long":   {reason: "each alone is small enough", template: template(`"path":"a"`), overrides: patches(32, `{"helm":{"values":{"b#":"`+strings.Repeat("z", 15_000)+`"}}}`)},
 		"escaped":           {reason: "they become shorter", template: template(`"processors":[{"variables":{"values":{"b":"` + strings.Repeat("$$(a)", 12_000) + `"}}}]`), variables: value, fits: true},
 		"many":              {reason: "below the limit", template: many(150), variables: value, fits: true},
 		"nested":            {reason: "values are not replaced again", template: many(40), variables: []v1alpha1.RolloutVariable{{Name: "a", Value: new(strings.Repeat("$(b)", 200))}, {Name: "b", Value: &kilo}}, fits: true},
@@ -104,7 +104,7 @@ func TestM38Growth(t *testing.T) {
 					return err
 				}
 				child, err := renderer.Render(&listed)
-				if err == nil && len(fmt.Sprint(child.Spec.PostBuild)) > 2*MaxSpecBytes {
+				if err == nil && len(fmt.Sprint(child.Spec.Processors)) > 2*MaxSpecBytes {
 					t.Errorf("%s: the spec is too large", tc.reason)
 				}
 				return err

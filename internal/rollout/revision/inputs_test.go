@@ -34,7 +34,7 @@ func TestOwnInputs(t *testing.T) {
 		for _, one := range child.Spec.Helm.ValuesFrom {
 			values = append(values, one.Name)
 		}
-		for _, one := range child.Spec.PostBuild.SubstituteFrom {
+		for _, one := range child.Spec.Processors[0].Variables.ValuesFrom {
 			vars = append(vars, one.Name)
 		}
 		return values, vars

@@ -90,7 +90,7 @@ func TestRender(t *testing.T) {
 			t.Fatal(err)
 		}
 		hash, err := SpecHash(&child.Spec, nil)
-		if err != nil || !SameForm(hash) || len(hash) != len("rollout-spec/1:")+64 {
+		if err != nil || !SameForm(hash) || len(hash) != len("rollout-spec/2:")+64 {
 			t.Fatalf("%s: %v", hash, err)
 		}
 		one, err := yaml.Marshal(map[string]any{"name": child.Name, "labels": child.Labels, "annotations": child.Annotations, "spec": child.Spec, "hash": hash})
@@ -150,7 +150,7 @@ func TestRenderIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = renderer.Render(&Cluster{Name: "dc3"})
-	if err == nil || !strings.Contains(err.Error(), "spec.processors[].variables.values.tier: the variable tier has no value: give the cluster the label, annotation or property") {
+	if err == nil || !strings.Contains(err.Error(), "spec.processors[0].variables.values.tier: the variable tier has no value: give the cluster the label, annotation or property") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestCheckTemplate(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ reason, spec, want string }{
 		"least":            {"the rest has defaults", with(""), ""},
-		"duration":         {"a type of its own", with("timeout: 1m, interval: 90s"), ""},
+		"duration":         {"a type of its own", with("health: {timeout: 1m}, interval: 90s"), ""},
 		"no account":       {"it installs the bundle", "template: {spec: {path: a}}", "spec.template.spec.serviceAccountName is missing"},
 		"source":           {"the rollout sets it", with("source: {}, suspend: true"), "spec.template.spec.source is set by the rollout: remove it\nspec.template.spec.suspend is set by the rollout"},
 		"unknown fields":   {"both are named", with("pth: a, helm: {valus: {}}"), "spec.template.spec.helm.valus"},
@@ -171,13 +171,16 @@ func TestCheckTemplate(t *testing.T) {
 		"no object":        {"null is none", "template: {spec: null}", "spec.template.spec is not an object"},
 		"unknown variable": {"it has no value on any cluster", with("path: a/$(zone)"), "spec.path: the variable zone has no value"},
 		"install namespace": {
-			"it cannot change, and labels do", with(`installNamespace: "$(region)"`) + "\nvariables: [{name: region, value: a}]",
+			"it cannot change, and labels do", with(`target: {namespace: "$(region)"}`) + "\nvariables: [{name: region, value: a}]",
 			"spec.template.spec.target.namespace may have no variable but $(cluster)",
 		},
-		"deadline":          {"clusters would be overdue before they fail", with("timeout: 15m"), "spec.strategy.progressDeadline (15m0s) has to be longer than spec.template.spec.timeout (15m0s)"},
-		"patched deadline":  {"as above", patch("{timeout: 1h}"), "has to be longer than spec.overrides[0].patch, merged.timeout (1h0m0s)"},
+		"deadline":          {"clusters would be overdue before they fail", with("health: {timeout: 15m}"), "spec.strategy.progressDeadline (15m0s) has to be longer than spec.template.spec.health.timeout (15m0s)"},
+		"patched deadline":  {"as above", patch("{health: {timeout: 1h}}"), "has to be longer than spec.overrides[0].patch, merged.health.timeout (1h0m0s)"},
 		"account in patch":  {"it is the same on all clusters", patch("{serviceAccountName: root}"), "spec.overrides[0].patch.serviceAccountName has to be the same on all clusters"},
-		"approval in patch": {"an approval is not circumvented", patch("{approval: null, installNamespace: x}"), "spec.overrides[0].patch.approval has to be the same on all clusters: set it in spec.template.spec\nspec.overrides[0].patch.installNamespace"},
+		"approval in patch": {"an approval is not circumvented", patch("{approval: null, target: {namespace: x}}"), "spec.overrides[0].patch.approval has to be the same on all clusters: set it in spec.template.spec\nspec.overrides[0].patch.target.namespace"},
+		"no target":         {"the namespace is in it", patch("{target: null}"), "spec.overrides[0].patch.target.namespace has to be the same on all clusters"},
+		"own target":        {"the account on the cluster may differ", patch("{target: {serviceAccountName: other}}"), ""},
+		"cluster":           {"the rollout sets it", patch("{target: {kubeConfig: {secretRef: {name: x}}}}"), "spec.overrides[0].patch.target.kubeConfig is set by the rollout: remove it"},
 		"unknown in patch":  {"after the merge", patch("{pth: a}"), "spec.overrides[0].patch, merged.pth"},
 		"patch of none":     {"a list is no patch", patch("[]"), "spec.overrides[0].patch is not an object"},
 		"large patch":       {"16 KiB", patch("{path: " + strings.Repeat("a", MaxPatchBytes) + "}"), "spec.overrides[0].patch has 16395 bytes, more than 16384"},

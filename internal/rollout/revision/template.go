@@ -119,7 +119,7 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 	deadline := cmp.Or(spec.Strategy.ProgressDeadline.Duration, DefaultProgressDeadline)
 	timeout := effective.Timeout(&read)
 	if deadline <= timeout {
-		problems = append(problems, fmt.Errorf("spec.strategy.progressDeadline (%s) has to be longer than %s.timeout (%s): clusters would be overdue before they fail", deadline, field, timeout))
+		problems = append(problems, fmt.Errorf("spec.strategy.progressDeadline (%s) has to be longer than %s.health.timeout (%s): clusters would be overdue before they fail", deadline, field, timeout))
 	}
 	if err := checkCounts(field, &read); err != nil {
 		return errors.Join(append(problems, err)...)
@@ -134,7 +134,7 @@ func checkMerged(spec *v1alpha1.BundleRolloutSpec, field string, merged []byte) 
 	left := room(MaxSpecBytes - len(merged))
 	if onlyCluster := read.Target.Namespace; hasVariable(onlyCluster) {
 		if _, err := expand(onlyCluster, &left, func(name string) (string, bool) { return "", name == clusterVariable }); err != nil {
-			problems = append(problems, fmt.Errorf("%s.installNamespace may have no variable but $(cluster): it cannot change", field))
+			problems = append(problems, fmt.Errorf("%s.target.namespace may have no variable but $(cluster): it cannot change", field))
 		}
 	}
 	return errors.Join(append(problems, expandSpec(&read, &left, names))...)

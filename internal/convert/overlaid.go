@@ -37,7 +37,7 @@ func overlaid(manifests []manifest.Manifest, problems []Problem, o Options, abou
 		return overlay.Result{Manifests: manifests}, problems
 	}
 	if len(adapted.Manifests) == 0 {
-		return adapted, []Problem{{Rule: overlay.Rule, Message: "spec.processors[].patch delete every object of the bundle", Remedy: "let a patch with $patch: delete select fewer objects"}}
+		return adapted, []Problem{{Rule: overlay.Rule, Message: "the patches of spec.processors delete every object of the bundle", Remedy: "let a patch with $patch: delete select fewer objects"}}
 	}
 	return adapted, manifest.Identities(adapted.Manifests)
 }

@@ -24,21 +24,21 @@ var adapted = map[string]convert.Options{
 	"gadget": withV1(registryv1.Options{CertificateProvider: registryv1.SelfSigned}),
 }
 
-// overlays are each of its own, and all together.
-var overlays = map[string]overlay.Options{
-	"patches": {Patches: []overlay.Patch{
-		{Text: "metadata: {annotations: {patched: merge}}\nspec: {template: {spec: {nodeSelector: {pool: infra}}}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet"}},
-		{Text: "[{op: add, path: /metadata/labels, value: {patched: operation}}]", Target: &overlay.Selector{Kind: "CronJob|Job|Service|ConfigMap|Secret"}},
-		{Text: "$patch: delete", Target: &overlay.Selector{Kind: "Theme"}},
-	}},
-	"names":    {NamePrefix: "test-", NameSuffix: "-2"},
-	"images":   {Images: []overlay.Image{{Name: "registry.example.org/db", NewTag: "2"}, {Name: "quay.io/example/kiosk", NewName: "kiosk"}, {Name: "quay.io/example/press", NewTag: "2"}, {Name: "registry.example.org/gadget/manager", Digest: "sha256:aa"}}},
-	"metadata": {CommonLabels: map[string]string{"team": "a"}, CommonAnnotations: map[string]string{"note": "b"}},
-	"variables": {
-		Patches:      []overlay.Patch{{Text: "metadata: {annotations: {region: '${region}', size: '${size:=small}', not: '$${region}'}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet|ServiceAccount"}}},
-		Substitution: &overlay.Substitution{Given: map[string]string{"region": "us"}, Read: map[string]string{"region": "read", "schedule": "1 2 * * *"}},
+// overlays are processors of each kind by itself.
+var overlays = map[string][]overlay.Processor{
+	"patches": {
+		{Patch: &overlay.Patch{Text: "metadata: {annotations: {patched: merge}}\nspec: {template: {spec: {nodeSelector: {pool: infra}}}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet"}}},
+		{Patch: &overlay.Patch{Text: "[{op: add, path: /metadata/labels, value: {patched: operation}}]", Target: &overlay.Selector{Kind: "CronJob|Job|Service|ConfigMap|Secret"}}},
+		{Patch: &overlay.Patch{Text: "$patch: delete", Target: &overlay.Selector{Kind: "Theme"}}},
 	},
-	"rewrites": {ImageRewrites: []overlay.Rewrite{{From: "registry.example.org", To: "mirror.example.org/r"}, {From: "quay.io/example", To: "mirror.example.org/q"}}},
+	"names":    {{Names: &overlay.Names{Prefix: "test-", Suffix: "-2"}}},
+	"images":   {{Images: []overlay.Image{{Name: "registry.example.org/db", NewTag: "2"}, {Name: "quay.io/example/kiosk", NewName: "kiosk"}, {Name: "quay.io/example/press", NewTag: "2"}, {Name: "registry.example.org/gadget/manager", Digest: "sha256:aa"}}}},
+	"metadata": {{Metadata: &overlay.Metadata{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b"}}}},
+	"variables": {
+		{Patch: &overlay.Patch{Text: "metadata: {annotations: {region: '${region}', size: '${size:=small}', not: '$${region}'}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet|ServiceAccount"}}},
+		{Variables: &overlay.Variables{Given: map[string]string{"region": "us"}, Read: map[string]string{"region": "read", "schedule": "1 2 * * *"}}},
+	},
+	"rewrites": {{ImageRewrites: []overlay.Rewrite{{From: "registry.example.org", To: "mirror.example.org/r"}, {From: "quay.io/example", To: "mirror.example.org/q"}}}},
 }
 
 // TestOverlays pins what each overlay changes in a bundle of each format.
@@ -50,10 +50,10 @@ func TestOverlays(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := string(serialize(t, plain))
-		for name, overlay := range overlays {
+		for name, processors := range overlays {
 			t.Run(bundle+"-"+name, func(t *testing.T) {
 				o := o
-				o.Overlay = overlay
+				o.Overlay = overlay.Options{Processors: processors}
 				result, err := convert.Convert(files, o)
 				if err != nil {
 					t.Fatal(err)
@@ -73,7 +73,7 @@ func TestOverlaysAreDeterministic(t *testing.T) {
 	for bundle, o := range adapted {
 		files := os.DirFS(filepath.Join("testdata", "bundles", bundle))
 		for name, with := range overlays {
-			o.Overlay = with
+			o.Overlay = overlay.Options{Processors: with}
 			times := 1000 / len(overlays) / len(adapted)
 			want := ""
 			for range times {
@@ -90,7 +90,7 @@ func TestOverlaysAreDeterministic(t *testing.T) {
 				}
 			}
 		}
-		o.Overlay = overlay.Options{Patches: []overlay.Patch{}, Images: []overlay.Image{}, CommonLabels: map[string]string{}}
+		o.Overlay = overlay.Options{Processors: []overlay.Processor{}}
 		empty, err := convert.Convert(files, o)
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func TestM8Overlays(t *testing.T) {
 	}
 	bomb := "metadata: {annotations: {x: y}}\nspec:\n  a: &a [" + strings.Repeat("{},", 400) + "{}]\n  b: [" + strings.Repeat("*a,", 400) + "*a]\n"
 	patch := func(text string, selector *overlay.Selector) overlay.Options {
-		return overlay.Options{Patches: []overlay.Patch{{Text: text, Target: selector}}}
+		return list(patches(overlay.Patch{Text: text, Target: selector})...)
 	}
 	var hundred []overlay.Patch
 	for range 100 {
@@ -56,16 +56,16 @@ func TestM8Overlays(t *testing.T) {
 		o    overlay.Options
 		says string
 	}{
-		"aliases that multiply":   {1, patch(aliases, all), "spec.processors[].patch[0]"},
-		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.processors[].patch[0]"},
+		"aliases that multiply":   {1, patch(aliases, all), "spec.processors[0].patch"},
+		"depth":                   {1, patch(strings.Repeat("{a: ", 150)+"b"+strings.Repeat("}", 150), all), "spec.processors[0].patch"},
 		"depth by operations":     {1, patch(depthByOperations(), all), "nests deeper than 100"},
 		"a large patch on many":   {300, patch("metadata: {annotations: {x: "+strings.Repeat("y", 60_000)+"}}", all), "up to here have more than 16777216 bytes"},
 		"many values":             {100, patch("spec: {x: ["+strings.Repeat("{},", 20_000)+"{}]}", all), "up to here have more than 1000000 values"},
-		"expressions of the spec": {2_000, overlay.Options{Patches: hundred}, ""},
-		"variables that grow":     {6_000, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, Substitution: &overlay.Substitution{Given: map[string]string{"x": long}}}, "up to here have more than 16777216 bytes"},
-		"aliases in many patches": {1, overlay.Options{Patches: slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)}, "spec.processors[].patch["},
+		"expressions of the spec": {2_000, list(patches(hundred...)...), ""},
+		"variables that grow":     {6_000, list(overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, overlay.Processor{Variables: &overlay.Variables{Given: map[string]string{"x": long}}}), "up to here have more than 16777216 bytes"},
+		"aliases in many patches": {1, list(patches(slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)...)...), "spec.processors[6].patch (document 1)"},
 		"aliases on many objects": {250, patch("spec: {x: ["+strings.Repeat("[], ", 5_000)+"[]]}", all), "up to here have more than 1000000 values"},
-		"open braces":             {1, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, Substitution: &overlay.Substitution{}}, "a ${ has no end"},
+		"open braces":             {1, list(overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, overlay.Processor{Variables: &overlay.Variables{}}), "a ${ has no end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
@@ -96,23 +96,30 @@ func depthByOperations() string {
 	return text
 }
 
-// FuzzApply: whatever a spec says, it ends in objects or problems, and a Secret's values stand in none of these.
+// rotated are processors, of which another one is the first.
+func rotated(all []overlay.Processor, first uint8) []overlay.Processor {
+	at := int(first) % len(all)
+	return slices.Concat(all[at:], all[:at])
+}
+
+// FuzzApply: whatever a spec says, in whatever order, it ends in objects or problems, and a Secret's values stand in none of these.
 func FuzzApply(f *testing.F) {
-	f.Add("spec: {replicas: 2}", "web", "p-", "${a:=b}", "quay.io", "value")
-	f.Add(`[{"op":"copy","from":"/spec","path":"/spec/a"}]`, ".*", "", "${a//b/${c}}", "quay.io/org", "x")
-	f.Add("$patch: delete", "a|b", "", "$${a} ${#a} ${a:1:2}", "m", "")
-	f.Add("- {op: move, from: /metadata/name, path: /kind}", "", "9", "${{ x }}", "", "\xff")
-	f.Add("spec: {template: {spec: {containers: [{name: web, $patch: delete}, {$patch: replace}]}}}", "", "", "", "docker.io", "1")
-	f.Fuzz(func(t *testing.T, patch, name, prefix, text, from, value string) {
+	f.Add("spec: {replicas: 2}", "web", "p-", "${a:=b}", "quay.io", "value", uint8(0))
+	f.Add(`[{"op":"copy","from":"/spec","path":"/spec/a"}]`, ".*", "", "${a//b/${c}}", "quay.io/org", "x", uint8(1))
+	f.Add("$patch: delete", "a|b", "", "$${a} ${#a} ${a:1:2}", "m", "", uint8(2))
+	f.Add("- {op: move, from: /metadata/name, path: /kind}", "", "9", "${{ x }}", "", "\xff", uint8(3))
+	f.Add("spec: {template: {spec: {containers: [{name: web, $patch: delete}, {$patch: replace}]}}}", "", "", "", "docker.io", "1", uint8(4))
+	f.Fuzz(func(t *testing.T, patch, name, prefix, text, from, value string, first uint8) {
 		const canary = "hunter22canary"
 		manifests := many(2)
 		manifests[1].Object.SetName("other")
 		manifests[1].Object.Object["data"] = map[string]any{"t": text}
-		result, problems := overlay.Apply(manifests, bundle(), overlay.Options{
-			Patches: []overlay.Patch{{Text: patch, Target: &overlay.Selector{Name: name}}, {Text: patch}}, NamePrefix: prefix,
-			Images: []overlay.Image{{Name: "quay.io/org/web", NewTag: "2"}}, ImageRewrites: []overlay.Rewrite{{From: from, To: "m"}},
-			Substitution: &overlay.Substitution{Read: map[string]string{"a": value, "c": canary}}, CommonLabels: map[string]string{"team": "a"},
-		})
+		result, problems := overlay.Apply(manifests, bundle(), list(rotated([]overlay.Processor{
+			{Patch: &overlay.Patch{Text: patch, Target: &overlay.Selector{Name: name}}}, {Patch: &overlay.Patch{Text: patch}}, {Names: &overlay.Names{Prefix: prefix}},
+			{Images: []overlay.Image{{Name: "quay.io/org/web", NewTag: "2"}}},
+			{Variables: &overlay.Variables{Read: map[string]string{"a": value, "c": canary}}}, {Metadata: &overlay.Metadata{Labels: map[string]string{"team": "a"}}},
+			{ImageRewrites: []overlay.Rewrite{{From: from, To: "m"}}},
+		}, first)...))
 		for _, p := range problems {
 			if strings.Contains(p.String(), canary) && !strings.Contains(patch+name+text, canary) {
 				t.Errorf("quotes a value: %s", p)
@@ -135,16 +142,16 @@ func TestM27PatternsOfTargets(t *testing.T) {
 	large := "(" + strings.Repeat("[a-z0-9]?", 8) + "){1000}Z"
 	objects := many(2000)
 	ran := func(names ...string) (overlay.Result, []manifest.Problem, time.Duration) {
-		var o overlay.Options
+		var all []overlay.Patch
 		for _, name := range names {
-			o.Patches = append(o.Patches, overlay.Patch{Text: "metadata: {labels: {x: y}}", Target: &overlay.Selector{Name: name}})
+			all = append(all, overlay.Patch{Text: "metadata: {labels: {x: y}}", Target: &overlay.Selector{Name: name}})
 		}
 		began := time.Now()
-		result, problems := overlay.Apply(objects, bundle(), o)
+		result, problems := overlay.Apply(objects, bundle(), list(patches(all...)...))
 		return result, problems, time.Since(began)
 	}
 	_, problems, took := ran(slices.Repeat([]string{large}, 100)...)
-	if len(problems) == 0 || !strings.Contains(problems[0].String(), "spec.processors[].patch[0].target: name: ") || !strings.Contains(problems[0].String(), "instructions") {
+	if len(problems) == 0 || !strings.Contains(problems[0].String(), "spec.processors[0].patch.target: name: ") || !strings.Contains(problems[0].String(), "instructions") {
 		t.Errorf("one pattern: %v", problems)
 	}
 	if took > 30*time.Second {

@@ -17,17 +17,23 @@ import (
 
 // benched are overlays by themselves.
 var benched = map[string]overlay.Options{
-	"merge-one": {Patches: []overlay.Patch{{Text: "spec: {replicas: 3}", Target: &overlay.Selector{Name: "web-7"}}}},
-	"merge-all": {Patches: []overlay.Patch{{Text: "spec: {replicas: 3}", Target: &overlay.Selector{Kind: "Deployment"}}}},
-	"json-all":  {Patches: []overlay.Patch{{Text: "[{op: replace, path: /spec/replicas, value: 3}]", Target: &overlay.Selector{Kind: "Deployment"}}}},
-	"prefix":    {NamePrefix: "p-"},
-	"images":    {Images: []overlay.Image{{Name: "quay.io/org/web", NewTag: "2"}}},
-	"variables": {Substitution: &overlay.Substitution{Given: map[string]string{"a": "c"}}},
-	"everything": {
-		Patches: []overlay.Patch{{Text: "[{op: replace, path: /spec/replicas, value: 3}]", Target: &overlay.Selector{Kind: "Deployment"}}}, NamePrefix: "p-",
-		Images: []overlay.Image{{Name: "quay.io/org/web", NewTag: "2"}}, Substitution: &overlay.Substitution{Given: map[string]string{"a": "c"}},
-		CommonLabels: map[string]string{"team": "a"}, ImageRewrites: []overlay.Rewrite{{From: "quay.io", To: "m"}},
-	},
+	"merge-one":  list(patches(overlay.Patch{Text: "spec: {replicas: 3}", Target: &overlay.Selector{Name: "web-7"}})...),
+	"merge-all":  list(patches(overlay.Patch{Text: "spec: {replicas: 3}", Target: &overlay.Selector{Kind: "Deployment"}})...),
+	"json-all":   list(patches(overlay.Patch{Text: "[{op: replace, path: /spec/replicas, value: 3}]", Target: &overlay.Selector{Kind: "Deployment"}})...),
+	"prefix":     prefixed("p-"),
+	"images":     list(overlay.Processor{Images: []overlay.Image{{Name: "quay.io/org/web", NewTag: "2"}}}),
+	"variables":  list(overlay.Processor{Variables: &overlay.Variables{Given: map[string]string{"a": "c"}}}),
+	"everything": list(everything...),
+}
+
+// everything is one processor of each kind.
+var everything = []overlay.Processor{
+	{Patch: &overlay.Patch{Text: "[{op: replace, path: /spec/replicas, value: 3}]", Target: &overlay.Selector{Kind: "Deployment"}}},
+	{Names: &overlay.Names{Prefix: "p-"}},
+	{Images: []overlay.Image{{Name: "quay.io/org/web", NewTag: "2"}}},
+	{Variables: &overlay.Variables{Given: map[string]string{"a": "c"}}},
+	{Metadata: &overlay.Metadata{Labels: map[string]string{"team": "a"}}},
+	{ImageRewrites: []overlay.Rewrite{{From: "quay.io", To: "m"}}},
 }
 
 // BenchmarkOverlays of 1,000 and 10,000 Deployments.

@@ -64,7 +64,7 @@ func (o Image) on(p pullable) pullable {
 // eachImage changes the images of all containers in an object, wherever it holds some: also custom resources have Pod
 // templates. A CustomResourceDefinition only tells of such fields.
 func eachImage(e *entry, change func(string) string) {
-	if e.original.Kind != "CustomResourceDefinition" {
+	if e.now.Kind != "CustomResourceDefinition" {
 		walkContainers(e.Object.Object, func(container map[string]any) { changeImage(container, "image", change) })
 	}
 }

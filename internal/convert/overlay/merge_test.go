@@ -54,7 +54,7 @@ func TestMergesAsInKustomize(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				ours, _, problems := outcome(t, object, overlay.Options{Patches: []overlay.Patch{{Text: patch, Target: &overlay.Selector{Kind: kind}}}})
+				ours, _, problems := outcome(t, object, list(patches(overlay.Patch{Text: patch, Target: &overlay.Selector{Kind: kind}})...))
 				built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, "/")
 				if err != nil {
 					if problems == "" {

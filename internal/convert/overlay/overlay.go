@@ -46,14 +46,18 @@ func (r Result) Name(kind schema.GroupKind, namespace, name string) string {
 // entry is one object on its way.
 type entry struct {
 	manifest.Manifest
-	original   manifest.ID // as in the bundle, with the namespace that it will have
-	now        manifest.ID // as processors have made it
-	referenced manifest.ID // as other objects of the bundle name it
-	gone       bool
+	original manifest.ID   // as in the bundle, with the namespace that it will have
+	before   manifest.ID   // before the step that runs: other objects of the bundle name it so
+	now      manifest.ID   // as the processors have made it
+	former   []manifest.ID // under the names that it had before others
+	gone     bool
 }
 
 // companion is an object that others make for the bundle.
-type companion struct{ original, now manifest.ID }
+type companion struct {
+	original, now manifest.ID
+	former        []manifest.ID // under the names that it had before others
+}
 
 // run holds what the processors share.
 type run struct {
@@ -62,7 +66,8 @@ type run struct {
 	companions []companion
 	reader     *manifest.Reader // one for all patches: what aliases make of them counts together
 	budget     *pattern.Budget  // of the patterns of all targets
-	renames    renames          // of the processor that runs
+	renames    renames          // of the step that runs
+	checks     []labelCheck     // of labels that variables may change
 	problems   []manifest.Problem
 	warnings   []string
 	// unfollowed counts the fields that seem to name renamed objects and are not updated.
@@ -80,7 +85,7 @@ func Apply(manifests []manifest.Manifest, bundle Bundle, o Options) (Result, []m
 	r := &run{bundle: bundle, reader: manifest.NewReader(nil, bundle.Limits).Strict(), budget: pattern.NewBudget()}
 	for _, m := range manifests {
 		id := r.identify(m)
-		r.entries = append(r.entries, &entry{Manifest: m, original: id, now: id, referenced: id})
+		r.entries = append(r.entries, &entry{Manifest: m, original: id, before: id, now: id})
 	}
 	for _, id := range bundle.Companions {
 		r.companions = append(r.companions, companion{original: id, now: id})
@@ -91,10 +96,10 @@ func Apply(manifests []manifest.Manifest, bundle Bundle, o Options) (Result, []m
 			return Result{}, r.problems // what follows builds on it
 		}
 	}
-	r.measure()
-	if len(r.problems) > 0 {
+	if r.checkLabels(); len(r.problems) > 0 {
 		return Result{}, r.problems
 	}
+	r.warnOfFormerNames()
 	result := Result{Warnings: r.warnings, renames: r.allRenames()}
 	for _, e := range r.left() {
 		result.Manifests = append(result.Manifests, e.Manifest)
@@ -115,21 +120,41 @@ func (r *run) process(all []Processor, at int) (next int) {
 			next++
 		}
 		r.patch(all[at:next], at)
-		if len(r.problems) == 0 {
-			r.rename(field+".patch", Names{})
+		if field += ".patch"; next > at+1 {
+			field += fmt.Sprintf(" to spec.processors[%d].patch", next-1)
 		}
+		r.rename(field, Names{})
 	case p.Names != nil:
-		r.rename(field+".names", *p.Names)
+		field += ".names"
+		r.rename(field, *p.Names)
 	case len(p.Images) > 0:
-		r.overrideImages(field+".images", p.Images)
+		field += ".images"
+		r.overrideImages(field, p.Images)
 	case p.Variables != nil:
-		r.substitute(field+".variables", *p.Variables)
+		field += ".variables"
+		r.substitute(field, *p.Variables)
 	case p.Metadata != nil:
-		r.annotate(field+".metadata", *p.Metadata)
+		field += ".metadata"
+		variablesFollow := slices.ContainsFunc(all[next:], func(p Processor) bool { return p.Variables != nil })
+		r.annotate(field, *p.Metadata, variablesFollow)
 	case len(p.ImageRewrites) > 0:
-		r.rewriteImages(field+".imageRewrites", p.ImageRewrites)
+		field += ".imageRewrites"
+		r.rewriteImages(field, p.ImageRewrites)
 	}
+	r.settle(field)
 	return next
+}
+
+// settle ends a step: what it made of the objects must fit the limits, and is what the next step begins with.
+func (r *run) settle(field string) {
+	if len(r.problems) > 0 {
+		return
+	}
+	r.measure(field)
+	for _, e := range r.left() {
+		e.now = r.identify(e.Manifest)
+		e.before = e.now
+	}
 }
 
 // identify says what an object is, with the namespace that it will have.
@@ -163,9 +188,9 @@ func (r *run) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// measure refuses objects that overlays have made too large or too deep. What it takes to make them is bounded by the
-// worker process only.
-func (r *run) measure() {
+// measure refuses objects that a step has made too large or too deep, so that the next one does not multiply them. What it
+// takes to make them in one step is bounded by the worker process only.
+func (r *run) measure(field string) {
 	limits := r.bundle.Limits
 	total := extent{}
 	for _, e := range r.left() {
@@ -173,11 +198,11 @@ func (r *run) measure() {
 		var message string
 		switch {
 		case deep:
-			message = fmt.Sprintf("with its overlays, the object nests deeper than %d", limits.Depth)
+			message = fmt.Sprintf("after %s, the object nests deeper than %d", field, limits.Depth)
 		case total.values > int64(limits.Values):
-			message = fmt.Sprintf("with their overlays, the objects up to here have more than %d values", limits.Values)
+			message = fmt.Sprintf("after %s, the objects up to here have more than %d values", field, limits.Values)
 		case total.bytes > limits.TotalBytes:
-			message = fmt.Sprintf("with their overlays, the objects up to here have more than %d bytes", limits.TotalBytes)
+			message = fmt.Sprintf("after %s, the objects up to here have more than %d bytes", field, limits.TotalBytes)
 		default:
 			continue
 		}

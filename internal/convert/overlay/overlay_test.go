@@ -77,6 +77,28 @@ func outcome(t testing.TB, text string, o overlay.Options, related ...string) (o
 
 func target(s overlay.Selector) *overlay.Selector { return &s }
 
+// list are processors in this order.
+func list(all ...overlay.Processor) overlay.Options { return overlay.Options{Processors: all} }
+
+// patches are a processor each.
+func patches(all ...overlay.Patch) []overlay.Processor {
+	var out []overlay.Processor
+	for _, p := range all {
+		out = append(out, overlay.Processor{Patch: &p})
+	}
+	return out
+}
+
+// prefixed puts a prefix before all names.
+func prefixed(prefix string) overlay.Options {
+	return list(overlay.Processor{Names: &overlay.Names{Prefix: prefix}})
+}
+
+// imaging changes images, and then moves them.
+func imaging(images []overlay.Image, rewrites []overlay.Rewrite) overlay.Options {
+	return list(overlay.Processor{Images: images}, overlay.Processor{ImageRewrites: rewrites})
+}
+
 // TestSelectors: which objects a patch with a target is of.
 func TestSelectors(t *testing.T) {
 	const three = web + "---\n" + settings + "---\napiVersion: v1\nkind: Service\nmetadata: {name: web-2, labels: {app: web, size: big}}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: web}\n"
@@ -100,7 +122,7 @@ func TestSelectors(t *testing.T) {
 		"a dot is any, as Flux": {"an expression, not a string", overlay.Selector{Name: "w.b"}, "web web"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, warnings, problems := outcome(t, three, overlay.Options{Patches: []overlay.Patch{{Text: "metadata: {annotations: {hit: 'yes'}}", Target: target(c.selector)}}})
+			objects, warnings, problems := outcome(t, three, list(patches(overlay.Patch{Text: "metadata: {annotations: {hit: 'yes'}}", Target: target(c.selector)})...))
 			var hit []string
 			for _, object := range strings.Split(objects, "---\n")[1:] {
 				if strings.Contains(object, "hit:") {
@@ -181,36 +203,36 @@ func TestPatches(t *testing.T) {
 			patches: []overlay.Patch{{Text: `[{"op":"replace","path":"/metadata/name","value":"better"}]`, Target: &overlay.Selector{Kind: "ConfigMap"}}, {Text: `[{"op":"remove","path":"/metadata/namespace"}]`, Target: &overlay.Selector{Name: "settings"}}},
 			has:     []string{"name: better"},
 		},
-		"nothing selected":     {reason: "a warning", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Kind: "Pod"}}}, warns: "spec.processors[].patch[0] selects no object (kind Pod)"},
-		"not in the bundle":    {reason: "a warning", patches: []overlay.Patch{{Text: "apiVersion: v1\nkind: Pod\nmetadata: {name: x}"}}, warns: "spec.processors[].patch[0] is of Pod x, which the bundle does not contain"},
-		"failing operation":    {reason: "which, where, and why, and no value", patches: []overlay.Patch{{Text: "[{op: add, path: /spec/x, value: hunter22}, {op: remove, path: /spec/nothing}]", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.processors[].patch[0]: operation 2 (remove /spec/nothing) fails: the object has nothing there; correct it, or let target select other objects [overlay]"},
-		"failing test":         {reason: "values are not quoted", patches: []overlay.Patch{{Text: "[{op: test, path: /data/a, value: hunter22}]", Target: &overlay.Selector{Kind: "ConfigMap"}}}, says: "bundle.yaml (document 2): ConfigMap settings: spec.processors[].patch[0]: operation 1 (test /data/a) fails: the object has another value there, or none; correct it, or let target select other objects [overlay]"},
+		"nothing selected":     {reason: "a warning", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Kind: "Pod"}}}, warns: "spec.processors[0].patch selects no object (kind Pod)"},
+		"not in the bundle":    {reason: "a warning", patches: []overlay.Patch{{Text: "apiVersion: v1\nkind: Pod\nmetadata: {name: x}"}}, warns: "spec.processors[0].patch is of Pod x, which the bundle does not contain"},
+		"failing operation":    {reason: "which, where, and why, and no value", patches: []overlay.Patch{{Text: "[{op: add, path: /spec/x, value: hunter22}, {op: remove, path: /spec/nothing}]", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.processors[0].patch: operation 2 (remove /spec/nothing) fails: the object has nothing there; correct it, or let target select other objects [overlay]"},
+		"failing test":         {reason: "values are not quoted", patches: []overlay.Patch{{Text: "[{op: test, path: /data/a, value: hunter22}]", Target: &overlay.Selector{Kind: "ConfigMap"}}}, says: "bundle.yaml (document 2): ConfigMap settings: spec.processors[0].patch: operation 1 (test /data/a) fails: the object has another value there, or none; correct it, or let target select other objects [overlay]"},
 		"index":                {reason: "beyond the end", patches: []overlay.Patch{{Text: "[{op: replace, path: /spec/template/spec/containers/7, value: x}]", Target: deployment}}, says: "(replace /spec/template/spec/containers/7) fails: the "},
 		"path through a text":  {reason: "it has no fields", patches: []overlay.Patch{{Text: "[{op: add, path: /kind/x/y, value: hunter22}]", Target: deployment}}, says: "operation 1 (add /kind/x/y) fails:"},
 		"metadata away":        {reason: "it would be no object", patches: []overlay.Patch{{Text: "[{op: remove, path: /metadata}]", Target: deployment}}, says: "the patch takes its metadata away"},
-		"no target":            {reason: "of which object?", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]"}}, says: "spec.processors[].patch[0]: a JSON 6902 patch does not say by itself which object it is of; add a target [overlay]"},
-		"no name":              {reason: "of which object?", patches: []overlay.Patch{{Text: "spec: {}"}}, says: "spec.processors[].patch[0]: the patch has no target, and does not name its object by kind and metadata.name; add a target, or what is missing [overlay]"},
-		"no operation":         {reason: "it says nothing", patches: []overlay.Patch{{Text: "[]", Target: anything}}, says: "spec.processors[].patch[0]: the patch is empty"},
-		"comments":             {reason: "it says nothing", patches: []overlay.Patch{{Text: "# later\n", Target: anything}}, says: "spec.processors[].patch[0]: the patch is empty"},
-		"a text":               {reason: "neither", patches: []overlay.Patch{{Text: "hunter22", Target: anything}}, says: "spec.processors[].patch[0]: the patch is neither a mapping nor a list of operations"},
-		"no YAML":              {reason: "said with the line", patches: []overlay.Patch{{Text: "a: [b", Target: anything}}, says: "spec.processors[].patch[0] (document 1): this is not valid YAML: line 1"},
-		"unknown operation":    {reason: "named by its number", patches: []overlay.Patch{{Text: "[{op: set, path: /a}]", Target: anything}}, says: "spec.processors[].patch[0], operation 1: op is none of add, remove, replace, move, copy and test; see RFC 6902 [overlay]"},
-		"no value":             {reason: "it would set null", patches: []overlay.Patch{{Text: "[{op: add, path: /a}]", Target: anything}}, says: "spec.processors[].patch[0], operation 1: add needs value"},
-		"no pointer":           {reason: "as in kubectl edit", patches: []overlay.Patch{{Text: "[{op: remove, path: spec.a}]", Target: anything}}, says: "spec.processors[].patch[0], operation 1: path is no JSON pointer"},
-		"mixed":                {reason: "two patches", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]\n---\na: b", Target: anything}}, says: "spec.processors[].patch[0]: the patch holds a list of operations and further documents"},
-		"documents and target": {reason: "which is of it?", patches: []overlay.Patch{{Text: "a: b\n---\nc: d", Target: anything}}, says: "spec.processors[].patch[0]: the patch has a target, and several documents"},
-		"expression":           {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Name: "("}}}, says: "spec.processors[].patch[0].target: name: \"(\" is no regular expression: missing closing ) at \"(\"; correct it [overlay]"},
-		"label selector":       {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{LabelSelector: "a in b"}}}, says: "spec.processors[].patch[0].target: labelSelector cannot be read:"},
-		"a list for a mapping": {reason: "said with its place", patches: []overlay.Patch{{Text: "spec: {template: [hunter22]}", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.processors[].patch[0]: the patch has a mapping, a list or a single value at .spec.template, and the object another of the three"},
+		"no target":            {reason: "of which object?", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]"}}, says: "spec.processors[0].patch: a JSON 6902 patch does not say by itself which object it is of; add a target [overlay]"},
+		"no name":              {reason: "of which object?", patches: []overlay.Patch{{Text: "spec: {}"}}, says: "spec.processors[0].patch: the patch has no target, and does not name its object by kind and metadata.name; add a target, or what is missing [overlay]"},
+		"no operation":         {reason: "it says nothing", patches: []overlay.Patch{{Text: "[]", Target: anything}}, says: "spec.processors[0].patch: the patch is empty"},
+		"comments":             {reason: "it says nothing", patches: []overlay.Patch{{Text: "# later\n", Target: anything}}, says: "spec.processors[0].patch: the patch is empty"},
+		"a text":               {reason: "neither", patches: []overlay.Patch{{Text: "hunter22", Target: anything}}, says: "spec.processors[0].patch: the patch is neither a mapping nor a list of operations"},
+		"no YAML":              {reason: "said with the line", patches: []overlay.Patch{{Text: "a: [b", Target: anything}}, says: "spec.processors[0].patch (document 1): this is not valid YAML: line 1"},
+		"unknown operation":    {reason: "named by its number", patches: []overlay.Patch{{Text: "[{op: set, path: /a}]", Target: anything}}, says: "spec.processors[0].patch, operation 1: op is none of add, remove, replace, move, copy and test; see RFC 6902 [overlay]"},
+		"no value":             {reason: "it would set null", patches: []overlay.Patch{{Text: "[{op: add, path: /a}]", Target: anything}}, says: "spec.processors[0].patch, operation 1: add needs value"},
+		"no pointer":           {reason: "as in kubectl edit", patches: []overlay.Patch{{Text: "[{op: remove, path: spec.a}]", Target: anything}}, says: "spec.processors[0].patch, operation 1: path is no JSON pointer"},
+		"mixed":                {reason: "two patches", patches: []overlay.Patch{{Text: "[{op: remove, path: /a}]\n---\na: b", Target: anything}}, says: "spec.processors[0].patch: the patch holds a list of operations and further documents"},
+		"documents and target": {reason: "which is of it?", patches: []overlay.Patch{{Text: "a: b\n---\nc: d", Target: anything}}, says: "spec.processors[0].patch: the patch has a target, and several documents"},
+		"expression":           {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{Name: "("}}}, says: "spec.processors[0].patch.target: name: \"(\" is no regular expression: missing closing ) at \"(\"; correct it [overlay]"},
+		"label selector":       {reason: "named by its field", patches: []overlay.Patch{{Text: "a: b", Target: &overlay.Selector{LabelSelector: "a in b"}}}, says: "spec.processors[0].patch.target: labelSelector cannot be read:"},
+		"a list for a mapping": {reason: "said with its place", patches: []overlay.Patch{{Text: "spec: {template: [hunter22]}", Target: deployment}}, says: "bundle.yaml (document 1): Deployment web: spec.processors[0].patch: the patch has a mapping, a list or a single value at .spec.template, and the object another of the three"},
 		"directive":            {reason: "none of the three", patches: []overlay.Patch{{Text: "spec: {$patch: hunter22}", Target: deployment}}, says: "the patch does not fit the object"},
 		"collision": {
 			reason:  "two objects would be one",
 			patches: []overlay.Patch{{Text: "[{op: replace, path: /kind, value: Deployment}, {op: replace, path: /apiVersion, value: apps/v1}, {op: replace, path: /metadata/name, value: web}, {op: replace, path: /metadata/namespace, value: install}]", Target: &overlay.Selector{Kind: "ConfigMap"}}},
-			says:    "make two objects of the bundle the same one: Deployment web and ConfigMap settings",
+			says:    "after spec.processors[0].patch, two objects of the bundle are the same one: Deployment web and ConfigMap settings",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, warnings, problems := outcome(t, web+"---\n"+settings, overlay.Options{Patches: c.patches})
+			objects, warnings, problems := outcome(t, web+"---\n"+settings, list(patches(c.patches...)...))
 			if !strings.Contains(problems, c.says) || c.says == "" && problems != "" {
 				t.Errorf("%s: said %q, want %q", c.reason, problems, c.says)
 			}
@@ -267,7 +289,7 @@ func TestImages(t *testing.T) {
 			for kind, path := range map[string]string{"apps/v1 Deployment": "spec: {template: {spec: %s}}", "batch/v1 CronJob": "spec: {jobTemplate: {spec: {template: {spec: %s}}}}", "v1 Pod": "spec: %s", "v1 PodTemplate": "template: {spec: %s}", "argoproj.io/v1alpha1 Rollout": "spec: {template: {spec: %s}}"} {
 				version, name, _ := strings.Cut(kind, " ")
 				text := "apiVersion: " + version + "\nkind: " + name + "\nmetadata: {name: x}\n" + fmt.Sprintf(path, fmt.Sprintf("{%s: [{name: a, image: %q}]}", list, image))
-				objects, _, problems := outcome(t, text, overlay.Options{Images: c.images, ImageRewrites: c.rewrites})
+				objects, _, problems := outcome(t, text, imaging(c.images, c.rewrites))
 				if problems != "" || !strings.Contains(objects, "image: "+c.want+"\n") {
 					t.Errorf("%s in %s of %s: want %s, got %s\n%s", image, list, kind, c.want, problems, objects)
 				}
@@ -278,10 +300,10 @@ func TestImages(t *testing.T) {
 
 // TestUnusedImages are reported.
 func TestUnusedImages(t *testing.T) {
-	_, warnings, _ := outcome(t, web, overlay.Options{
-		Images: []overlay.Image{{Name: "nginx", NewTag: "3"}, {Name: "missing", NewTag: "3"}}, ImageRewrites: []overlay.Rewrite{{"gcr.io", "m"}, {"quay.io", "m"}},
-	})
-	want := []string{"spec.processors[].imageRewrites[0]: no image is of gcr.io", "spec.images[1]: no container has the image missing"}
+	_, warnings, _ := outcome(t, web, imaging(
+		[]overlay.Image{{Name: "nginx", NewTag: "3"}, {Name: "missing", NewTag: "3"}}, []overlay.Rewrite{{"gcr.io", "m"}, {"quay.io", "m"}},
+	))
+	want := []string{"spec.processors[0].images[1]: no container has the image missing", "spec.processors[1].imageRewrites[0]: no image is of gcr.io"}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Error(diff)
 	}
@@ -305,7 +327,7 @@ spec:
         - {name: HOMEPAGE, value: quay.io/a/home}
         args: ["--image=quay.io/a/side@sha256:ab", "quay.io/a/side@sha256:ab", "--url=quay.io/a/x"]
 `
-	objects, warnings, problems := outcome(t, operator, overlay.Options{ImageRewrites: []overlay.Rewrite{{"quay.io", "m"}}}, "quay.io/a/side@sha256:ab")
+	objects, warnings, problems := outcome(t, operator, imaging(nil, []overlay.Rewrite{{"quay.io", "m"}}), "quay.io/a/side@sha256:ab")
 	if problems != "" || len(warnings) > 0 {
 		t.Error(problems, warnings)
 	}
@@ -316,18 +338,18 @@ spec:
 	}
 }
 
-// TestCommonMetadata: on objects, not on what they select or create.
-func TestCommonMetadata(t *testing.T) {
-	objects, _, problems := outcome(t, web, overlay.Options{CommonLabels: map[string]string{"app": "mine", "team": "a"}, CommonAnnotations: map[string]string{"Example.org/X": "${not} a variable"}})
+// TestMetadata: on objects, not on what they select or create.
+func TestMetadata(t *testing.T) {
+	objects, _, problems := outcome(t, web, list(overlay.Processor{Metadata: &overlay.Metadata{Labels: map[string]string{"app": "mine", "team": "a"}, Annotations: map[string]string{"Example.org/X": "${not} a variable"}}}))
 	if problems != "" || strings.Count(objects, "app: mine") != 1 || strings.Count(objects, "team: a") != 1 || strings.Count(objects, "app: web") != 2 || !strings.Contains(objects, "${not} a variable") {
 		t.Errorf("%s\n%s", problems, objects)
 	}
-	for name, o := range map[string]overlay.Options{
-		`spec.processors[].metadata.labels["a b"]`:   {CommonLabels: map[string]string{"a b": "c"}},
-		`spec.processors[].metadata.labels["a"]`:     {CommonLabels: map[string]string{"a": "b c"}},
-		`spec.processors[].metadata.annotations[""]`: {CommonAnnotations: map[string]string{"": "c"}},
+	for name, m := range map[string]overlay.Metadata{
+		`spec.processors[0].metadata.labels["a b"]`:   {Labels: map[string]string{"a b": "c"}},
+		`spec.processors[0].metadata.labels["a"]`:     {Labels: map[string]string{"a": "b c"}},
+		`spec.processors[0].metadata.annotations[""]`: {Annotations: map[string]string{"": "c"}},
 	} {
-		if _, _, problems := outcome(t, web, o); !strings.HasPrefix(problems, name+": the ") {
+		if _, _, problems := outcome(t, web, list(overlay.Processor{Metadata: &m})); !strings.HasPrefix(problems, name+": the ") {
 			t.Errorf("%s: said %q", name, problems)
 		}
 	}

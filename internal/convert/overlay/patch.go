@@ -119,7 +119,7 @@ func (r *run) applyPatch(p *patching) {
 			same := func(have manifest.ID) bool {
 				return have.GroupKind == id.GroupKind && have.Name == id.Name && (id.Namespace == "" || have.Namespace == id.Namespace)
 			}
-			return same(e.original) || same(e.now)
+			return same(e.before) || same(e.now)
 		}
 		found := r.each(p.field, matches, func(e *entry) (map[string]any, *fault) { return mergeInto(e, p.merges[i]) })
 		if found == 0 && len(r.problems) == 0 {
@@ -161,7 +161,7 @@ func (p *patching) apply(e *entry) (map[string]any, *fault) {
 // fault is why a patch does not fit an object. It quotes no values.
 type fault struct{ message, remedy string }
 
-// refuseCollisions refuses objects that a processor has made the same as others.
+// refuseCollisions refuses objects that a step has made the same as others.
 func (r *run) refuseCollisions(field string) {
 	first := map[manifest.ID]*entry{}
 	for _, e := range r.left() {
@@ -172,8 +172,8 @@ func (r *run) refuseCollisions(field string) {
 			continue
 		}
 		if id.Name != "" && earlier.original != e.original { // those that were one before are for others to judge: hooks of several events may be
-			r.refuseAt(e, fmt.Sprintf("%s makes two objects of the bundle the same one: %s %s and %s %s",
-				field, earlier.original.Kind, earlier.original.Name, e.original.Kind, e.original.Name), "change kind, name or namespace of one of them otherwise")
+			r.refuseAt(e, fmt.Sprintf("after %s, two objects of the bundle are the same one: %s %s and %s %s",
+				field, earlier.original.Kind, earlier.original.Name, e.original.Kind, e.original.Name), "change kind, name or namespace of one of them in another way")
 		}
 	}
 }

@@ -12,17 +12,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
-// renames are the names of objects that are called otherwise than in the bundle, by what they are there.
+// renames are the names of objects that a step calls otherwise, by what they were before it.
 type renames struct {
 	exact map[manifest.ID]string
 	// anywhere are those of which the namespace does not matter, for references that name none.
 	anywhere map[manifest.ID]string
 	// kinds are theirs, by the resources that rules of Roles name.
 	kinds map[schema.GroupResource]schema.GroupKind
-	// params are the kinds of the parameters of admission policies, by the names that these have in the bundle.
+	// params are the kinds of the parameters of admission policies, by the names that these had.
 	params map[manifest.ID]schema.GroupKind
-	// byName are the identities of all of them in the bundle, by their names there.
-	byName map[string][]manifest.ID
 }
 
 // newName is the name of an object now.
@@ -50,9 +48,12 @@ var fixed = []schema.GroupKind{
 // rename puts prefix and suffix around the names of objects, and follows these, and names that patches changed, where
 // objects name one another.
 func (r *run) rename(field string, names Names) {
+	if len(r.problems) > 0 {
+		return
+	}
 	r.renames = renames{
 		exact: map[manifest.ID]string{}, anywhere: map[manifest.ID]string{}, kinds: map[schema.GroupResource]schema.GroupKind{},
-		params: map[manifest.ID]schema.GroupKind{}, byName: map[string][]manifest.ID{},
+		params: map[manifest.ID]schema.GroupKind{},
 	}
 	entries, found := r.left(), 0
 	for _, e := range entries {
@@ -61,11 +62,13 @@ func (r *run) rename(field string, names Names) {
 			r.refuseLongName(field, e)
 			found++
 		}
-		r.remember(e.referenced, e.Object.GetName())
+		e.former = r.remember(e.former, e.before, e.Object.GetName())
 	}
-	for i, c := range r.companions {
-		r.companions[i].now.Name = names.Prefix + c.now.Name + names.Suffix
-		r.remember(c.now, r.companions[i].now.Name)
+	for i := range r.companions {
+		c := &r.companions[i]
+		before := c.now
+		c.now.Name = names.Prefix + before.Name + names.Suffix
+		c.former = r.remember(c.former, before, c.now.Name)
 	}
 	if names.Prefix+names.Suffix != "" && found == 0 {
 		r.warn("%s changes no name: the bundle has no objects but CustomResourceDefinitions, APIServices and Namespaces", field)
@@ -79,13 +82,7 @@ func (r *run) rename(field string, names Names) {
 	}
 	for _, e := range entries {
 		f := follower{renames: r.renames, namespace: r.identify(e.Manifest).Namespace, object: e.Object.Object}
-		kind := e.Object.GroupVersionKind().GroupKind()
-		f.follow(kind)
-		r.warnOfNames(e, f, kind)
-	}
-	for _, e := range entries {
-		e.now = r.identify(e.Manifest)
-		e.referenced = e.now
+		f.follow(e.Object.GroupVersionKind().GroupKind())
 	}
 }
 
@@ -112,23 +109,24 @@ func (r *run) rememberParams(e *entry) {
 	version, _ := param["apiVersion"].(string)
 	name, _ := param["kind"].(string)
 	if parsed, err := schema.ParseGroupVersion(version); err == nil {
-		r.renames.params[manifest.ID{GroupKind: kind, Name: e.referenced.Name}] = kindOf(parsed.Group, name)
+		r.renames.params[manifest.ID{GroupKind: kind, Name: e.before.Name}] = kindOf(parsed.Group, name)
 	}
 }
 
-// remember has references to an object followed, if it is called otherwise now than in the bundle.
-func (r *run) remember(was manifest.ID, now string) {
+// remember has references to an object followed, if it is called otherwise now than before the step, and adds what it was
+// then to its former names.
+func (r *run) remember(former []manifest.ID, was manifest.ID, now string) []manifest.ID {
 	if now == was.Name {
-		return
+		return former
 	}
 	r.renames.exact[was] = now
-	r.renames.byName[was.Name] = append(r.renames.byName[was.Name], was)
 	anywhere := manifest.ID{GroupKind: was.GroupKind, Name: was.Name}
 	if _, there := r.renames.anywhere[anywhere]; !there {
 		r.renames.anywhere[anywhere] = now
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(was.WithVersion("v1"))
 	r.renames.kinds[plural.GroupResource()] = was.GroupKind
+	return append(former, was)
 }
 
 // refuseLongName refuses what only the API server would refuse, object by object.

@@ -78,7 +78,7 @@ spec:
 
 // TestNamesAsInKustomize compares with the library itself.
 func TestNamesAsInKustomize(t *testing.T) {
-	ours, _, problems := outcome(t, network, overlay.Options{NamePrefix: "p-", NameSuffix: "-s"})
+	ours, _, problems := outcome(t, network, list(overlay.Processor{Names: &overlay.Names{Prefix: "p-", Suffix: "-s"}}))
 	if problems != "" {
 		t.Fatal(problems)
 	}
@@ -143,7 +143,7 @@ func TestNamesBeyondKustomize(t *testing.T) {
 	b := bundle()
 	b.Companions = []manifest.ID{{Namespace: "install", Name: "made"}}
 	b.Companions[0].Kind = "Secret"
-	result, problems := overlay.Apply(read(t, text), b, overlay.Options{NamePrefix: "p-"})
+	result, problems := overlay.Apply(read(t, text), b, prefixed("p-"))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -171,14 +171,14 @@ func TestNamesBeyondKustomize(t *testing.T) {
 // TestNamesThatCannotBe: what is said of them.
 func TestNamesThatCannotBe(t *testing.T) {
 	long := strings.Repeat("n", 60)
-	if _, _, problems := outcome(t, "{apiVersion: v1, kind: Service, metadata: {name: "+long+"}}", overlay.Options{NamePrefix: "four"}); !strings.Contains(problems, "its name has 64 characters, and 63 at most are allowed; shorten them") {
+	if _, _, problems := outcome(t, "{apiVersion: v1, kind: Service, metadata: {name: "+long+"}}", prefixed("four")); !strings.Contains(problems, "its name has 64 characters, and 63 at most are allowed; shorten it") {
 		t.Error(problems)
 	}
-	if _, warnings, problems := outcome(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}", overlay.Options{NamePrefix: "four"}); problems != "" || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "spec.processors[].names.prefix and spec.processors[].names.suffix change no name") {
+	if _, warnings, problems := outcome(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}", prefixed("four")); problems != "" || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "spec.processors[0].names changes no name") {
 		t.Error(problems, warnings)
 	}
-	rename := overlay.Options{NamePrefix: "a", Patches: []overlay.Patch{{Text: "[{op: replace, path: /metadata/name, value: yy}]", Target: target(overlay.Selector{Name: "b"})}}}
-	if _, _, problems := outcome(t, "{apiVersion: v1, kind: Secret, metadata: {name: yy}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: b}}", rename); !strings.Contains(problems, "make two objects of the bundle the same one: Secret yy and Secret b") {
+	rename := list(overlay.Processor{Patch: &overlay.Patch{Text: "[{op: replace, path: /metadata/name, value: yy}]", Target: target(overlay.Selector{Name: "b"})}}, overlay.Processor{Names: &overlay.Names{Prefix: "a"}})
+	if _, _, problems := outcome(t, "{apiVersion: v1, kind: Secret, metadata: {name: yy}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: b}}", rename); !strings.Contains(problems, "two objects of the bundle are the same one: Secret yy and Secret b") {
 		t.Error(problems)
 	}
 	followed, _, problems := outcome(t, "{apiVersion: v1, kind: Secret, metadata: {name: b}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {imagePullSecrets: [{name: b}]}}", rename)
@@ -242,7 +242,7 @@ func TestNamesInEveryBuiltInReference(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			result, problems := overlay.Apply(read(t, objects+tc.object), bundle(), overlay.Options{NamePrefix: "p-"})
+			result, problems := overlay.Apply(read(t, objects+tc.object), bundle(), prefixed("p-"))
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -302,7 +302,7 @@ func TestNamesThatAreNotFollowed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, warnings, problems := outcome(t, objects+tc.object, overlay.Options{NamePrefix: "p-"})
+			_, warnings, problems := outcome(t, objects+tc.object, prefixed("p-"))
 			if problems != "" {
 				t.Fatal(problems)
 			}
@@ -312,7 +312,7 @@ func TestNamesThatAreNotFollowed(t *testing.T) {
 		})
 	}
 	many := objects + "{apiVersion: example.org/v1, kind: Web, metadata: {name: r}, spec: {configMaps: [" + strings.Repeat("web, ", 500) + "web]}}"
-	if _, warnings, _ := outcome(t, many, overlay.Options{NamePrefix: "p-"}); len(warnings) != 20 {
+	if _, warnings, _ := outcome(t, many, prefixed("p-")); len(warnings) != 20 {
 		t.Errorf("%d warnings about 501 fields", len(warnings))
 	}
 }

@@ -68,7 +68,7 @@ func (r *run) rewriteImages(field string, rewrites []Rewrite) {
 	w := newRewriter(rewrites, r.bundle.RelatedImages)
 	for _, e := range r.left() {
 		eachImage(e, w.image)
-		if at, has := podSpecs[e.original.GroupKind]; has {
+		if at, has := podSpecs[e.now.GroupKind]; has {
 			visit(e.Object.Object, slices.Concat(at, []string{"volumes", "image", "reference"}), func(holder map[string]any, key string) {
 				changeImage(holder, key, w.image)
 			})

@@ -73,9 +73,10 @@ func CheckTargets(o Options) error {
 	return nil
 }
 
-// selects tells whether an object is meant: by what it is in the bundle, or has become by a processor before.
+// selects tells whether an object is meant: by what the processors before have made of it. Of patches that follow one another,
+// each also selects objects by what they were before the first of these, as in kustomize.
 func (t *target) selects(e *entry) bool {
-	return (t.is(e.original) || e.now != e.original && t.is(e.now)) && t.version(e.Object.GroupVersionKind().Version) &&
+	return (t.is(e.now) || e.now != e.before && t.is(e.before)) && t.version(e.Object.GroupVersionKind().Version) &&
 		(t.labels.Empty() || t.labels.Matches(labels.Set(e.Object.GetLabels()))) &&
 		(t.annotations.Empty() || t.annotations.Matches(labels.Set(e.Object.GetAnnotations())))
 }

@@ -40,6 +40,7 @@ func (r *run) substitute(field string, v Variables) {
 				"give the variable a value, write $${ for what is no variable, or annotate the object with "+satchelSubstitute+": "+disabled)
 		}
 	}
+	r.refuseCollisions(field)
 	for _, name := range slices.Sorted(maps.Keys(v.Given)) {
 		if !values.Used(name) && len(r.problems) == 0 {
 			r.warn("%s.values: no object has the variable %s", field, name)

@@ -15,7 +15,7 @@ import (
 )
 
 func substituting(given map[string]string) overlay.Options {
-	return overlay.Options{Substitution: &overlay.Substitution{Given: given}}
+	return list(overlay.Processor{Variables: &overlay.Variables{Given: given}})
 }
 
 // TestExpressions: what may stand between the braces, as in Flux.
@@ -81,7 +81,7 @@ func TestExpressions(t *testing.T) {
 		}
 		objects, _, problems := outcome(t, string(data), substituting(values))
 		if problems != "" {
-			if !strings.HasPrefix(problems, "bundle.yaml (document 1): ConfigMap x: spec.processors[].variables: data.t: "+want) {
+			if !strings.HasPrefix(problems, "bundle.yaml (document 1): ConfigMap x: spec.processors[0].variables: data.t: "+want) {
 				t.Errorf("%q: said %q, want %q", text, problems, want)
 			}
 			continue
@@ -142,7 +142,7 @@ spec: {num: "${n}", on1: "${yes}", text: "${quoted}", part: "${n}x", both: "${n}
 	}
 	for field, want := range map[string]string{
 		"replicas: \"${n}\"": "spec.replicas: the field has to be a whole number",
-		"paused: \"${n}\"":   "spec.suspend: the field has to be true or false",
+		"paused: \"${n}\"":   "spec.paused: the field has to be true or false",
 	} {
 		_, _, problems := outcome(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {"+field+"}\n", substituting(map[string]string{"n": "hunter22"}))
 		if !strings.Contains(problems, want) || strings.Contains(problems, "hunter22") {
@@ -187,13 +187,13 @@ spec: {versions: [{name: v1, schema: {openAPIV3Schema: {description: "write ${HO
 		t.Errorf("schemas of definitions only document: %s\n%s", problems, objects)
 	}
 	if _, _, problems := outcome(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {run.sh: \"cd ${HOME}\"}\n", substituting(nil)); problems !=
-		`bundle.yaml (document 1): ConfigMap x: spec.processors[].variables: data["run.sh"]: the variable HOME has no value, and no default stands with it; give the variable a value, write $${ for what is no variable, or annotate the object with satchel.dev/substitute: disabled [overlay]` {
+		`bundle.yaml (document 1): ConfigMap x: spec.processors[0].variables: data["run.sh"]: the variable HOME has no value, and no default stands with it; give the variable a value, write $${ for what is no variable, or annotate the object with satchel.dev/substitute: disabled [overlay]` {
 		t.Error(problems)
 	}
-	patched := overlay.Options{
-		Patches:      []overlay.Patch{{Text: "metadata: {annotations: {satchel.dev/substitute: disabled}}", Target: target(overlay.Selector{Kind: "ConfigMap"})}},
-		Substitution: &overlay.Substitution{},
-	}
+	patched := list(
+		overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {satchel.dev/substitute: disabled}}", Target: target(overlay.Selector{Kind: "ConfigMap"})}},
+		overlay.Processor{Variables: &overlay.Variables{}},
+	)
 	if _, _, problems := outcome(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {run.sh: \"cd ${HOME}\"}\n", patched); problems != "" {
 		t.Errorf("a patch may opt an object out: %s", problems)
 	}
@@ -202,18 +202,18 @@ spec: {versions: [{name: v1, schema: {openAPIV3Schema: {description: "write ${HO
 // TestVariablesAreSources: which source of values wins, and what is reported about names.
 func TestVariablesAreSources(t *testing.T) {
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: \"${a}${b}\", \"${a}\": z}\n"
-	o := overlay.Options{Substitution: &overlay.Substitution{Given: map[string]string{"a": "given", "unused": "x"}, Read: map[string]string{"a": "read", "b": "read", "bad.name": "x"}}}
+	o := list(overlay.Processor{Variables: &overlay.Variables{Given: map[string]string{"a": "given", "unused": "x"}, Read: map[string]string{"a": "read", "b": "read", "bad.name": "x"}}})
 	objects, warnings, problems := outcome(t, text, o)
 	if problems != "" || !strings.Contains(objects, "a: givenread\n") || !strings.Contains(objects, "given: z") {
 		t.Errorf("%s\n%s", problems, objects)
 	}
-	if diff := cmp.Diff([]string{"spec.processors[].variables.values: no object has the variable unused"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"spec.processors[0].variables.values: no object has the variable unused"}, warnings); diff != "" {
 		t.Error(diff)
 	}
-	if _, _, problems := outcome(t, text, substituting(map[string]string{"a.b": "x"})); problems != `spec.processors[].variables.values["a.b"]: this is no name of a variable; use letters, digits and underscores, no digit first [overlay]` {
+	if _, _, problems := outcome(t, text, substituting(map[string]string{"a.b": "x"})); problems != `spec.processors[0].variables.values["a.b"]: this is no name of a variable; use letters, digits and underscores, no digit first [overlay]` {
 		t.Error(problems)
 	}
-	o.Substitution.Read["b"] = "hunter22\xff"
+	o.Processors[0].Variables.Read["b"] = "hunter22\xff"
 	if _, _, problems := outcome(t, text, o); !strings.Contains(problems, "data.a: the value of the variable b is not valid UTF-8") || strings.Contains(problems, "hunter22") {
 		t.Error(problems)
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/satchel-dev/satchel/internal/convert/manifest"
 )
 
@@ -27,16 +25,47 @@ var builtInGroups = []string{
 
 // unfollowed finds fields of one object that seem to name a renamed object and are in no table.
 type unfollowed struct {
-	follower
-	renamed map[string][]manifest.ID // by their names in the bundle
-	found   []string                 // at most one more than may be reported
+	namespace string // of the object
+	renamed   map[string][]renamed
+	found     []string // at most one more than may be reported
+}
+
+// renamed is an object under a name that it had, with the one that it has in the end.
+type renamed struct {
+	was manifest.ID
+	now string
+}
+
+// warnOfFormerNames warns of fields that seem to name an object by a name that it does not have any more.
+func (r *run) warnOfFormerNames() {
+	all := map[string][]renamed{}
+	add := func(former []manifest.ID, now string) {
+		for _, was := range former {
+			if was.Name != now {
+				all[was.Name] = append(all[was.Name], renamed{was, now})
+			}
+		}
+	}
+	entries := r.left()
+	for _, e := range entries {
+		add(e.former, e.now.Name)
+	}
+	for _, c := range r.companions {
+		add(c.former, c.now.Name)
+	}
+	if len(all) == 0 {
+		return
+	}
+	for _, e := range entries {
+		r.warnOfNames(e, all)
+	}
 }
 
 // warnOfNames warns of fields of a custom resource, and of parameters of an admission policy outside the bundle, that seem to
 // name a renamed object.
-func (r *run) warnOfNames(e *entry, f follower, kind schema.GroupKind) {
-	u := unfollowed{follower: f, renamed: r.renames.byName}
-	object := e.Object.Object
+func (r *run) warnOfNames(e *entry, all map[string][]renamed) {
+	u := unfollowed{namespace: e.now.Namespace, renamed: all}
+	object, kind := e.Object.Object, e.now.GroupKind
 	if slices.Contains(builtInGroups, kind.Group) {
 		spec, _ := object["spec"].(map[string]any)
 		if param, _ := spec["paramRef"].(map[string]any); param != nil {
@@ -100,10 +129,10 @@ func (u *unfollowed) compare(holder map[string]any, name, path, hint string) {
 		}
 		kind, _ = holder["kind"].(string)
 	}
-	for _, id := range u.renamed[name] {
-		near := id.Namespace == "" || namespace == "" || id.Namespace == namespace
-		if now := u.newName(id.GroupKind, id.Namespace, name); near && pointsTo(hint, kind, id.Kind) {
-			u.found = append(u.found, fmt.Sprintf("%s is %q, and the %s of this name is called %s now", path, name, id.Kind, now))
+	for _, object := range u.renamed[name] {
+		near := object.was.Namespace == "" || namespace == "" || object.was.Namespace == namespace
+		if near && pointsTo(hint, kind, object.was.Kind) {
+			u.found = append(u.found, fmt.Sprintf("%s is %q, and the %s of this name is called %s now", path, name, object.was.Kind, object.now))
 			return
 		}
 	}

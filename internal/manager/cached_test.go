@@ -29,7 +29,7 @@ func suspended(t *testing.T, i, spec, annotation int, labels map[string]string) 
 	}}
 	d.Spec.ServiceAccountName, d.Spec.Suspend = "installer", true
 	d.Spec.Helm = &v1alpha1.HelmOptions{Values: &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("v", spec/2))}}
-	d.Spec.Patches = []v1alpha1.Patch{{Patch: strings.Repeat("p", spec/2)}}
+	d.Spec.Processors = []v1alpha1.Processor{{Patch: &v1alpha1.Patch{Patch: strings.Repeat("p", spec/2)}}}
 	text, err := json.Marshal(d)
 	if err != nil {
 		t.Fatal(err)

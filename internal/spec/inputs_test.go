@@ -62,17 +62,20 @@ func TestHelmValues(t *testing.T) {
 
 // TestVariables: later inputs win, only keys that are valid names of variables count, and a missing input has none.
 func TestVariables(t *testing.T) {
-	d := &v1alpha1.BundleDeployment{Spec: v1alpha1.BundleDeploymentSpec{PostBuild: &v1alpha1.VariablesProcessor{SubstituteFrom: []v1alpha1.VariablesReference{
-		{Kind: "ConfigMap", Name: "base"}, {Kind: "Secret", Name: "db"}, {Kind: "Secret", Name: "none", Optional: true},
-	}}}}
+	d := &v1alpha1.BundleDeployment{Spec: v1alpha1.BundleDeploymentSpec{Processors: []v1alpha1.Processor{{Patch: &v1alpha1.Patch{}}, {Variables: &v1alpha1.VariablesProcessor{
+		ValuesFrom: []v1alpha1.VariablesReference{{Kind: "ConfigMap", Name: "base"}, {Kind: "Secret", Name: "db"}, {Kind: "Secret", Name: "none", Optional: true}},
+	}}}}}
 	contents := spec.Contents{mapBase: {"a": "1", "b": "1", "no.name": "1", "0": "1"}, secretDB: {"b": "2"}}
 	if err := spec.Lacking("team", spec.Inputs(d), contents); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, spec.Variables(d, contents)); diff != "" {
+	if err := spec.Lacking("team", spec.Inputs(d), spec.Contents{secretDB: {}}); err == nil || err.Error() != "configmap team/base does not exist: create it, or correct spec.processors[1].variables.valuesFrom[0]" {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, spec.Variables(d.Spec.Processors[1].Variables, contents)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, spec.Conversion(d, spec.Given{Contents: contents}, convert.Limits{}).Overlay.Substitution.Read); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, spec.Conversion(d, spec.Given{Contents: contents}, convert.Limits{}).Overlay.Processors[1].Variables.Read); diff != "" {
 		t.Error(diff)
 	}
 	if got := spec.Scrubber(d, spec.Inputs(d), spec.Contents{secretDB: {"x": "s3cr3t"}}).Text("s3cr3t"); got != "(redacted)" {

@@ -50,7 +50,7 @@ func Ignore(d *v1alpha1.BundleDeployment) (ignore.Rules, error) {
 	return ignore.New(IgnoreRules(d))
 }
 
-// CheckSelectors checks the patterns and selectors of spec.processors[].patch and spec.drift. The error names the field.
+// CheckSelectors checks the patterns and selectors of the patches in spec.processors and of spec.drift. The error names the field.
 func CheckSelectors(d *v1alpha1.BundleDeployment) error {
 	if err := overlay.CheckTargets(Overlay(&d.Spec)); err != nil {
 		return err

@@ -20,10 +20,12 @@ func deployment() *v1alpha1.BundleDeployment {
 	return &v1alpha1.BundleDeployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"},
 		Spec: v1alpha1.BundleDeploymentSpec{
-			Target: v1alpha1.DeploymentTarget{Namespace: "install", CreateNamespace: true}, Apply: v1alpha1.ApplyOptions{PodSecurityLabels: true, CollisionProtection: "None",
-				OptionalKinds: []v1alpha1.OptionalKind{{Group: "g", Kind: "K"}}},
+			Target: v1alpha1.DeploymentTarget{Namespace: "install", CreateNamespace: true},
+			Apply: v1alpha1.ApplyOptions{
+				PodSecurityLabels: true, CollisionProtection: "None", OptionalKinds: []v1alpha1.OptionalKind{{Group: "g", Kind: "K"}},
+				CRDs: &v1alpha1.CRDOptions{UpgradeSafety: "Warn", UpgradeSafetyExemptions: []string{"a.b"}, DeletionPolicy: "Delete"},
+			},
 			Drift:          &v1alpha1.DriftOptions{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/a"}}}},
-			Apply:          v1alpha1.ApplyOptions{CRDs: &v1alpha1.CRDOptions{UpgradeSafety: "Warn", UpgradeSafetyExemptions: []string{"a.b"}, DeletionPolicy: "Delete"}},
 			RegistryV1:     &v1alpha1.RegistryV1Options{Requirements: "Warn"},
 			DeletionPolicy: v1alpha1.DeletionOrphan,
 		},

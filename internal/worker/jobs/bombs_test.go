@@ -120,10 +120,10 @@ func overlayBombs() map[string]bomb {
 		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i)
 	}
 	patch := func(text, variable string) overlay.Options {
-		return overlay.Options{
-			Patches:      []overlay.Patch{{Text: text, Target: &overlay.Selector{}}},
-			Substitution: &overlay.Substitution{Given: map[string]string{"x": variable}},
-		}
+		return overlay.Options{Processors: []overlay.Processor{
+			{Patch: &overlay.Patch{Text: text, Target: &overlay.Selector{}}},
+			{Variables: &overlay.Variables{Given: map[string]string{"x": variable}}},
+		}}
 	}
 	annotation := func(value string) string { return "metadata: {annotations: {x: '" + value + "'}}" }
 	long := strings.Repeat("x", 1<<20)

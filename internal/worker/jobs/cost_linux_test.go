@@ -88,7 +88,7 @@ func deployments(n int) string {
 // measuredOptions fit all of them.
 var measuredOptions = convert.Options{
 	InstallNamespace: "tenant", RegistryV1: registryv1.Options{CertificateProvider: registryv1.CertManager},
-	Overlay: overlay.Options{CommonLabels: map[string]string{"team": "a"}},
+	Overlay: overlay.Options{Processors: []overlay.Processor{{Metadata: &overlay.Metadata{Labels: map[string]string{"team": "a"}}}}},
 }
 
 // cost is the CPU time of one conversion: in this process, and in a warm worker with and without decoding the objects here.

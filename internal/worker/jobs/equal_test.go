@@ -74,13 +74,14 @@ func requireEqual(t *testing.T, runner jobs.Runner, files fs.FS, o convert.Optio
 // bundles are those of the tests of package convert.
 const bundles = "../../convert/testdata/bundles"
 
-var all = overlay.Options{
-	Patches:    []overlay.Patch{{Text: "metadata: {annotations: {patched: merge, size: '${size:=small}'}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet"}}},
-	NamePrefix: "a-", NameSuffix: "-b", Images: []overlay.Image{{Name: "quay.io/example/press", NewTag: "2"}},
-	Substitution: &overlay.Substitution{Given: map[string]string{"region": "us"}, Read: map[string]string{"password": "hunter2"}},
-	CommonLabels: map[string]string{"team": "a"}, CommonAnnotations: map[string]string{"note": "b"},
-	ImageRewrites: []overlay.Rewrite{{From: "quay.io/example", To: "mirror.example.org/q"}},
-}
+var all = overlay.Options{Processors: []overlay.Processor{
+	{Patch: &overlay.Patch{Text: "metadata: {annotations: {patched: merge, size: '${size:=small}'}}", Target: &overlay.Selector{Kind: "Deployment|StatefulSet"}}},
+	{Names: &overlay.Names{Prefix: "a-", Suffix: "-b"}},
+	{Images: []overlay.Image{{Name: "quay.io/example/press", NewTag: "2"}}},
+	{Variables: &overlay.Variables{Given: map[string]string{"region": "us"}, Read: map[string]string{"password": "hunter2"}}},
+	{Metadata: &overlay.Metadata{Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b"}}},
+	{ImageRewrites: []overlay.Rewrite{{From: "quay.io/example", To: "mirror.example.org/q"}}},
+}}
 
 // TestWorkersConvertAsInProcess: every bundle of package convert, of each format, without overlays and with all of them.
 func TestWorkersConvertAsInProcess(t *testing.T) {

@@ -52,7 +52,7 @@ var (
 	// Plan are the digests that approvals are about, and the signatures of records with them: of contents, material, terms, keys
 	// and plans, of grounds and inputs.
 	Plan = Format{
-		"plan", 1, "`status.plan`, `status.executed`, `status.hooks` and `status.healthy.artifact` of a BundleDeployment, `spec.plan` of a BundleApproval: digests, and proofs",
+		"plan", 2, "`status.plan`, `status.executed`, `status.hooks` and `status.healthy.artifact` of a BundleDeployment, `spec.plan` of a BundleApproval: digests, and proofs",
 		"computed again; a plan that was executed needs no other approval if it is known to change nothing, and one that waits is proposed again",
 	}
 	// HookRun identifies the runs of hooks.
@@ -67,12 +67,12 @@ var (
 	}
 	// Revision is the data of a revision of a rollout. The digest of the revision does not depend on its version.
 	Revision = Format{
-		"revision", 2, "`data` of the ControllerRevisions of a BundleRollout",
+		"revision", 1, "`data` of the ControllerRevisions of a BundleRollout",
 		"the rollout stops with the reason WrittenByAnotherVersion; its BundleDeployments stay as they are",
 	}
 	// RolloutSpec is the hash of a rendered spec.
 	RolloutSpec = Format{
-		"rollout-spec", 2, "annotation `satchel.dev/rollout-spec` of a BundleDeployment",
+		"rollout-spec", 1, "annotation `satchel.dev/rollout-spec` of a BundleDeployment",
 		"the specs are compared instead of their hashes",
 	}
 	// Installation is the record of satchel install.

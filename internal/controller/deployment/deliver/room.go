@@ -42,7 +42,7 @@ func (st *Stage) makeRoom(ctx context.Context, in *Input) (pipeline.Outcome, err
 	case !pruned.Complete():
 		in.Delivered.WaitsFor = "deleted before the revision is applied, and not gone yet: " + pipeline.JoinNames(pruned.Waiting)
 		if timeout := effective.Timeout(&in.Object.Spec); in.Now.Sub(room.Began) > timeout {
-			room.Failed = fmt.Sprintf("not gone within spec.timeout (%s): %s", timeout, pipeline.JoinNames(pruned.Waiting))
+			room.Failed = fmt.Sprintf("not gone within spec.health.timeout (%s): %s", timeout, pipeline.JoinNames(pruned.Waiting))
 		}
 	case room.Since.IsZero():
 		room.Since = in.Now

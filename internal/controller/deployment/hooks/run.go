@@ -108,7 +108,7 @@ func (r *Runner) advance(ctx context.Context, in *Input, runs []plan.HookRun) (w
 	case how.Ended():
 		return "", r.fail(ctx, in, runs, how.Message)
 	case in.hookOverdue():
-		return "", r.fail(ctx, in, runs, fmt.Sprintf("it did not end within spec.timeout (%s): %s", effective.Timeout(&in.Object.Spec), how.Message))
+		return "", r.fail(ctx, in, runs, fmt.Sprintf("it did not end within spec.health.timeout (%s): %s", effective.Timeout(&in.Object.Spec), how.Message))
 	}
 	in.Progress.At = &stage.HookWait{Run: withoutContent(run), UID: uid}
 	return hookText(run, how), nil

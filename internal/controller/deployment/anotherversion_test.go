@@ -51,7 +51,7 @@ func TestF56WithoutTheFile(t *testing.T) {
 		"the spec has changed since": {
 			file: newer, refused: true,
 			edit: func(d *v1alpha1.BundleDeployment) {
-				d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"changed": "since"}}
+				d.Spec.Processors = []v1alpha1.Processor{{Metadata: &v1alpha1.MetadataProcessor{Labels: map[string]string{"changed": "since"}}}}
 			},
 		},
 	} {

@@ -181,7 +181,7 @@ func (g *guarded) edits() map[string]struct {
 		"a forged record":   {true, status(fields{"executed": fields{"plan": g.first.Status.Executed.Plan, "key": g.first.Status.Executed.Key}})},
 		"no record":         {true, status(fields{"executed": nil})},
 		"an old status":     {true, status(g.first.Status)},
-		"a forged rollback": {true, status(fields{"rejectedRevision": "x"})},
+		"a forged rollback": {true, status(fields{"rejected": fields{"revision": "x"}})},
 		"a whole status": {true, func(ctx context.Context) error {
 			var d v1alpha1.BundleDeployment
 			if err := g.admin.Get(ctx, g.key, &d); err != nil {

@@ -89,7 +89,7 @@ func TestUnchangedIsNotConverted(t *testing.T) {
 				t.Errorf("the request was not handled:\n%s", describe(found))
 			}
 			d.r.edit(t, d.key, func(d *v1alpha1.BundleDeployment) {
-				d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Annotations: map[string]string{"edited": "yes"}}
+				d.Spec.Processors = []v1alpha1.Processor{{Metadata: &v1alpha1.MetadataProcessor{Annotations: map[string]string{"edited": "yes"}}}}
 			})
 			if n := converts(); n == 0 {
 				t.Error("an edited spec was not converted")

@@ -63,8 +63,8 @@ func TestDriftWarn(t *testing.T) {
 	})
 }
 
-// In the mode Disabled nothing is repaired between revisions, and everything with one.
-func TestDriftDisabled(t *testing.T) {
+// With correction None nothing is repaired between revisions, and everything with one.
+func TestDriftNone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)
@@ -81,9 +81,9 @@ func TestDriftDisabled(t *testing.T) {
 	r.holds(t, namespace, "a", "one")
 }
 
-// In the mode Disabled nothing is listed at the interval, since nothing is compared. Health is still
+// With correction None nothing is listed at the interval, since nothing is compared. Health is still
 // checked, one object at a time if it is not watched.
-func TestDriftDisabledListsNothing(t *testing.T) {
+func TestDriftNoneListsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	namespace := r.namespace(t)

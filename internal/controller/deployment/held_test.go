@@ -106,7 +106,7 @@ func TestHeldStatusIsNotLost(t *testing.T) {
 		"edited": func(t *testing.T, d *driver) *driver {
 			t.Helper()
 			r.edit(t, d.key, func(found *v1alpha1.BundleDeployment) {
-				found.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"edited": "yes"}}
+				found.Spec.Processors = []v1alpha1.Processor{{Metadata: &v1alpha1.MetadataProcessor{Labels: map[string]string{"edited": "yes"}}}}
 			})
 			return d
 		},

@@ -25,9 +25,9 @@ const canary = "c4n4ry-0f-th3-t3n4nt"
 // variables has the variables of a bundle read from the Secret of one name, and from a ConfigMap that need not be there.
 func variables(secret string) func(*v1alpha1.BundleDeployment) {
 	return func(d *v1alpha1.BundleDeployment) {
-		d.Spec.PostBuild = &v1alpha1.VariablesProcessor{SubstituteFrom: []v1alpha1.VariablesReference{
+		d.Spec.Processors = []v1alpha1.Processor{{Variables: &v1alpha1.VariablesProcessor{ValuesFrom: []v1alpha1.VariablesReference{
 			{Kind: "Secret", Name: secret}, {Kind: "ConfigMap", Name: "more", Optional: true},
-		}}
+		}}}}
 	}
 }
 
@@ -75,7 +75,7 @@ func TestInputsAreFollowed(t *testing.T) {
 
 	r.delete(t, object("v1", "Secret", namespace, "db"))
 	r.unready(t, key, v1alpha1.ReasonInputNotFound)
-	r.until(t, key, "it says what is missing", says("secret "+namespace+"/db does not exist: create it, or correct spec.processors[].variables.valuesFrom[0]", "stays applied and is kept from drifting"))
+	r.until(t, key, "it says what is missing", says("secret "+namespace+"/db does not exist: create it, or correct spec.processors[0].variables.valuesFrom[0]", "stays applied and is kept from drifting"))
 	r.delete(t, aConfigMap(namespace, "a"))
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
 		d.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": "now"}
@@ -178,7 +178,7 @@ func TestT5InputsWithoutPermissionToWatch(t *testing.T) {
 		d.Annotations = map[string]string{"reconcile.fluxcd.io/requestedAt": "now"}
 	})
 	r.unready(t, key, v1alpha1.ReasonInputNotFound)
-	r.until(t, key, "it says which permission is missing", says("serviceaccount "+namespace+"/reader may not get secret "+namespace+"/db, which spec.processors[].variables.valuesFrom[0] names: grant it"))
+	r.until(t, key, "it says which permission is missing", says("serviceaccount "+namespace+"/reader may not get secret "+namespace+"/db, which spec.processors[0].variables.valuesFrom[0] names: grant it"))
 	role.Rules[1].ResourceNames = []string{"db"}
 	if err := r.admin.Update(t.Context(), role); err != nil {
 		t.Fatal(err)

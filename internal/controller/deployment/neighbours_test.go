@@ -5,6 +5,7 @@ package deployment_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,8 +46,16 @@ type attack struct {
 // installs tells that the attack installs its objects, and is not refused.
 func (a attack) installs() bool { return a.reason == "" }
 
-func editAnnotation(i int) string {
-	return fmt.Sprintf(`{"spec":{"processors":[{"metadata":{"annotations":{"edit":"%d"}}}]}}`, i)
+// editAnnotation changes an annotation of all objects, after other processors: a patch replaces the list as a whole.
+func editAnnotation(others ...v1alpha1.Processor) func(i int) string {
+	return func(i int) string {
+		edit := v1alpha1.Processor{Metadata: &v1alpha1.MetadataProcessor{Annotations: map[string]string{"edit": strconv.Itoa(i)}}}
+		list, err := json.Marshal(append(slices.Clone(others), edit))
+		if err != nil {
+			return err.Error() // the API server refuses it
+		}
+		return `{"spec":{"processors":` + string(list) + `}}`
+	}
 }
 
 func requestReconcile(i int) string {
@@ -77,20 +86,21 @@ func attacks() map[string]attack {
 	if releaseSuite() {
 		searches = 6
 	}
+	patches := slices.Repeat([]v1alpha1.Processor{{Patch: &v1alpha1.Patch{Target: counted, Patch: `[{"op":"add","path":"/data","value":{}}]`}}}, 20)
 	const often = 100 * time.Millisecond
 	return map[string]attack{
-		"M25 kustomization": {files: one(costly.Kustomization(2000)), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
-		"M26 schema":        {files: one(costly.Chart()), deployments: 1, every: often, change: editAnnotation, reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
-		"M27 patch targets": {files: some, deployments: 1, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonInvalidSpec, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
-			d.Spec.Patches = slices.Repeat([]v1alpha1.Patch{{Target: counted, Patch: `[{"op":"add","path":"/data","value":{}}]`}}, 20)
+		"M25 kustomization": {files: one(costly.Kustomization(2000)), deployments: 1, every: often, change: editAnnotation(), reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M26 schema":        {files: one(costly.Chart()), deployments: 1, every: often, change: editAnnotation(), reason: v1alpha1.ReasonLimitExceeded, says: "CPU time"},
+		"M27 patch targets": {files: some, deployments: 1, every: often, change: editAnnotation(patches...), full: true, reason: v1alpha1.ReasonInvalidSpec, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
+			d.Spec.Processors = patches
 		}},
-		"M28 ignore rules": {files: some, deployments: 5, every: often, change: editAnnotation, full: true, reason: v1alpha1.ReasonInvalidSpec, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
+		"M28 ignore rules": {files: some, deployments: 5, every: often, change: editAnnotation(), full: true, reason: v1alpha1.ReasonInvalidSpec, says: "repeat less", spec: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Drift = &v1alpha1.DriftOptions{Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/data/value"}, Target: counted}}}
 		}},
 		"M37 expressions": {files: searched, deployments: searches, namespaces: 4, every: 10 * time.Second, change: requestReconcile, reason: v1alpha1.ReasonHealthFailed, says: "too much work", spec: func(d *v1alpha1.BundleDeployment) {
 			d.Spec.Health.Expressions = []v1alpha1.HealthExpression{{APIVersion: "v1", Kind: "ConfigMap", Current: "data.a.indexOf(data.b) >= 0"}}
 		}},
-		"T16 edits":    {files: some, deployments: 1, every: often, change: editAnnotation, full: true},
+		"T16 edits":    {files: some, deployments: 1, every: often, change: editAnnotation(), full: true},
 		"T16 requests": {files: many, deployments: 3, every: often, change: requestReconcile, full: true},
 	}
 }
@@ -176,7 +186,7 @@ func (r *rig) victim(t *testing.T, key client.ObjectKey, times int) []time.Durat
 		want := strconv.Itoa(i) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 		began := time.Now()
 		r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-			d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Annotations: map[string]string{"edit": want}}
+			d.Spec.Processors = []v1alpha1.Processor{{Metadata: &v1alpha1.MetadataProcessor{Annotations: map[string]string{"edit": want}}}}
 		})
 		r.eventually(t, t.Context(), "the edit of the victim is applied", func(ctx context.Context) (bool, string) {
 			object := aConfigMap(key.Namespace, "victim")

@@ -26,15 +26,18 @@ func TestOverlays(t *testing.T) {
 
 	target := &v1alpha1.ObjectSelector{Kind: "ConfigMap", Name: "a"}
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"team": "x"}}
-		d.Spec.Patches = []v1alpha1.Patch{{Patch: "data: {more: '2'}", Target: target}, {Patch: "a: b", Target: &v1alpha1.ObjectSelector{Kind: "Pod"}}}
-		d.Spec.PostBuild = &v1alpha1.VariablesProcessor{Substitute: map[string]string{"size": "large"}}
+		d.Spec.Processors = []v1alpha1.Processor{
+			{Patch: &v1alpha1.Patch{Patch: "data: {more: '2'}", Target: target}},
+			{Patch: &v1alpha1.Patch{Patch: "a: b", Target: &v1alpha1.ObjectSelector{Kind: "Pod"}}},
+			{Variables: &v1alpha1.VariablesProcessor{Values: map[string]string{"size": "large"}}},
+			{Metadata: &v1alpha1.MetadataProcessor{Labels: map[string]string{"team": "x"}}},
+		}
 	})
 	r.holds(t, namespace, "a", "large")
 	adapted := r.until(t, key, "the overlays are planned", func(d *v1alpha1.BundleDeployment) bool {
 		return isReady(d) && d.Status.ObservedGeneration == d.Generation && d.Status.Plan.Content != plain
 	})
-	if want := "spec.processors[].patch[1] selects no object (kind Pod)"; !slices.Contains(adapted.Status.Warnings, want) {
+	if want := "spec.processors[1].patch selects no object (kind Pod)"; !slices.Contains(adapted.Status.Warnings, want) {
 		t.Errorf("status.warnings are %q, want %q", adapted.Status.Warnings, want)
 	}
 	a := r.must(t, aConfigMap(namespace, "a"))
@@ -43,15 +46,13 @@ func TestOverlays(t *testing.T) {
 	}
 
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Patches = []v1alpha1.Patch{{Patch: "[{op: remove, path: /data/nothing}]", Target: target}}
+		d.Spec.Processors = []v1alpha1.Processor{{Patch: &v1alpha1.Patch{Patch: "[{op: remove, path: /data/nothing}]", Target: target}}}
 	})
-	r.until(t, key, "it is refused", says(v1alpha1.ReasonConversionFailed, "ConfigMap a: spec.processors[].patch[0]: operation 1 (remove /data/nothing) fails: the object has nothing there"))
+	r.until(t, key, "it is refused", says(v1alpha1.ReasonConversionFailed, "ConfigMap a: spec.processors[0].patch: operation 1 (remove /data/nothing) fails: the object has nothing there"))
 	r.delete(t, aConfigMap(namespace, "a"))
 	r.holds(t, namespace, "a", "large") // the applied revision stays
 
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Patches, d.Spec.PostBuild, d.Spec.CommonMetadata, d.Spec.NamePrefix = nil, nil, nil, "eu-"
-	})
+	r.edit(t, key, prefixed)
 	r.until(t, key, "the names are others", func(d *v1alpha1.BundleDeployment) bool {
 		return isReady(d) && d.Status.ObservedGeneration == d.Generation
 	})
@@ -59,10 +60,15 @@ func TestOverlays(t *testing.T) {
 	if r.get(t, aConfigMap(namespace, "a")) {
 		t.Error("what was renamed is still there")
 	}
-	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.NamePrefix = "" })
+	r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Processors = nil })
 	r.until(t, key, "all is as it was", func(d *v1alpha1.BundleDeployment) bool {
 		return isReady(d) && d.Status.ObservedGeneration == d.Generation && d.Status.Plan.Content == plain
 	})
+}
+
+// prefixed has only the processor that begins all names with eu-.
+func prefixed(d *v1alpha1.BundleDeployment) {
+	d.Spec.Processors = []v1alpha1.Processor{{Names: &v1alpha1.NamesProcessor{Prefix: "eu-"}}}
 }
 
 // TestPrefixedOperator: webhooks of an operator with other names are served and trusted.
@@ -72,7 +78,7 @@ func TestPrefixedOperator(t *testing.T) {
 	namespace := r.namespace(t)
 	group := r.group(t, namespace)
 	published := r.publish(t, namespace, "app", "v1", operator(group, "1.0.0"))
-	key := r.deploy(t, namespace, "app", both(quick, func(d *v1alpha1.BundleDeployment) { d.Spec.NamePrefix = "eu-" }))
+	key := r.deploy(t, namespace, "app", both(quick, prefixed))
 	r.ready(t, key, published.Revision)
 	serving := r.secret(t, namespace, "eu-"+servingSecret)
 	if serving == nil || r.secret(t, namespace, servingSecret) != nil {

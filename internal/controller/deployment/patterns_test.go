@@ -48,10 +48,10 @@ func TestM28PatternsOfIgnoreRules(t *testing.T) {
 		}
 	}
 	unpublished := r.deploy(t, r.namespace(t), "patched", func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Patches = []v1alpha1.Patch{{Target: &v1alpha1.ObjectSelector{Name: counted}, Patch: `[{"op":"add","path":"/data","value":{}}]`}}
+		d.Spec.Processors = []v1alpha1.Processor{{Patch: &v1alpha1.Patch{Target: &v1alpha1.ObjectSelector{Name: counted}, Patch: `[{"op":"add","path":"/data","value":{}}]`}}}
 	})
 	d := r.unready(t, unpublished, v1alpha1.ReasonInvalidSpec)
-	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "spec.processors[].patch[0].target: name: ") || !strings.Contains(message, "repeat less") {
+	if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "spec.processors[0].patch.target: name: ") || !strings.Contains(message, "repeat less") {
 		t.Errorf("a patch is not refused before its source is looked for:\n%s", describe(d))
 	}
 	second := r.publish(t, victims, "app", "v2", fstest.MapFS{"a.yaml": configMap("a", "two")})

@@ -61,7 +61,7 @@ func TestM34Deployments(t *testing.T) {
 		t.Errorf("a new deployment: %s", describe(refused))
 	}
 	r.edit(t, key, func(d *v1alpha1.BundleDeployment) {
-		d.Spec.CommonMetadata = &v1alpha1.MetadataProcessor{Labels: map[string]string{"edited": "yes"}}
+		d.Spec.Processors = []v1alpha1.Processor{{Metadata: &v1alpha1.MetadataProcessor{Labels: map[string]string{"edited": "yes"}}}}
 	})
 	edited := r.unready(t, key, v1alpha1.ReasonSourceNotTrusted)
 	if !strings.Contains(conditions.GetMessage(edited, meta.ReadyCondition), "stays applied") {

@@ -140,7 +140,7 @@ func TestF57SuccessorsThatStayRefused(t *testing.T) {
 	r.gone(t, data)
 }
 
-// F57: a deletion that a finalizer delays is waited for, within spec.timeout; nothing else is touched meanwhile, and edits are repaired.
+// F57: a deletion that a finalizer delays is waited for, within spec.health.timeout; nothing else is touched meanwhile, and edits are repaired.
 func TestF57DeletionIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{"in time": false, "too late": true} {
@@ -165,7 +165,7 @@ func TestF57DeletionIsWaitedFor(t *testing.T) {
 			r.repaired(t, namespace, "kept", "one")
 			if late {
 				d := r.unready(t, key, v1alpha1.ReasonStillRefused)
-				if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "not gone within spec.timeout (20s)") {
+				if message := conditions.GetMessage(d, "Ready"); !strings.Contains(message, "not gone within spec.health.timeout (20s)") {
 					t.Error(message)
 				}
 				r.holds(t, namespace, "kept", "one")

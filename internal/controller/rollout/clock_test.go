@@ -22,7 +22,7 @@ func TestR35ClockIsSet(t *testing.T) {
 			r := newRig(t)
 			r.publish("v1")
 			r.create(func(spec *v1alpha1.BundleRolloutSpec) {
-				spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","timeout":"10s"}`)}
+				spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","health":{"timeout":"10s"}}`)}
 				spec.Strategy.ProgressDeadline = v1alpha1.Duration{Duration: 30 * time.Second}
 			})
 			r.until("v1 complete", complete("v1"))

@@ -41,10 +41,16 @@ func passwords(value string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "passwords"}, StringData: map[string]string{"password": value}}
 }
 
+// inputs are the references of the BundleDeployment of a cluster, in its first processor.
+func (r *rig) inputs(on string) []v1alpha1.VariablesReference {
+	r.t.Helper()
+	return r.children()[on].Spec.Processors[0].Variables.ValuesFrom
+}
+
 // inputsOf are what the BundleDeployment of a cluster reads: the sizes of the copy of the ConfigMap and of the Secret.
 func (r *rig) inputsOf(on string) string {
 	r.t.Helper()
-	from := r.children()[on].Spec.PostBuild.SubstituteFrom
+	from := r.inputs(on)
 	var configMap corev1.ConfigMap
 	var secret corev1.Secret
 	if err := shared.admin.Get(r.t.Context(), r.key(from[0].Name), &configMap); err != nil {
@@ -81,8 +87,8 @@ func TestR37SharedInputs(t *testing.T) {
 	}
 	r.until("v1 complete", complete("v1"))
 	first := r.get().Status.CurrentRevision.Name
-	if got := r.inputsOf("c6"); got != "small one" || len(r.children()["c6"].Spec.PostBuild.SubstituteFrom) != 2 {
-		t.Errorf("c6 reads %q, %v", got, r.children()["c6"].Spec.PostBuild)
+	if got := r.inputsOf("c6"); got != "small one" || len(r.inputs("c6")) != 2 {
+		t.Errorf("c6 reads %q, %v", got, r.inputs("c6"))
 	}
 	r.put(common("large"))
 	r.until("the first wave soaks with the change", func(o *v1alpha1.BundleRollout) bool {
@@ -144,10 +150,10 @@ func TestR37OwnInputs(t *testing.T) {
 	}
 	r.put(ownPassword("c2", "one"))
 	r.until("v1 complete", complete("v1"))
-	if got := r.inputsOf("c6"); got != "small one" || len(r.children()["c6"].Spec.PostBuild.SubstituteFrom) != 2 {
-		t.Errorf("c6 reads %q, %v", got, r.children()["c6"].Spec.PostBuild)
+	if got := r.inputsOf("c6"); got != "small one" || len(r.inputs("c6")) != 2 {
+		t.Errorf("c6 reads %q, %v", got, r.inputs("c6"))
 	}
-	starts, first := r.get().Status.Starts, r.children()["c6"].Spec.PostBuild.SubstituteFrom[0].Name
+	starts, first := r.get().Status.Starts, r.inputs("c6")[0].Name
 
 	r.put(ownValues("c6", "large"))
 	r.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "extra-c6"}})
@@ -157,7 +163,7 @@ func TestR37OwnInputs(t *testing.T) {
 	if object := r.get(); object.Status.Starts != starts+1 || object.Status.Run != 1 || r.inputsOf("c5") != "small one" {
 		t.Errorf("%d starts in run %d; c5 reads %q", object.Status.Starts-starts, object.Status.Run, r.inputsOf("c5"))
 	}
-	if got := len(r.children()["c6"].Spec.PostBuild.SubstituteFrom); got != 3 {
+	if got := len(r.inputs("c6")); got != 3 {
 		t.Errorf("c6 reads %d inputs, 3 exist", got)
 	}
 
@@ -171,7 +177,7 @@ func TestR37OwnInputs(t *testing.T) {
 	started := r.children()["c6"]
 	r.put(ownPassword("c6", "two"))
 	r.steps(15)
-	r.change("c6", func(d *v1alpha1.BundleDeployment) { d.Spec.PostBuild.SubstituteFrom[1].Name = "password-c6" })
+	r.change("c6", func(d *v1alpha1.BundleDeployment) { d.Spec.Processors[0].Variables.ValuesFrom[1].Name = "password-c6" })
 	r.restart()
 	r.steps(15)
 	healed := r.children()["c6"]

@@ -15,7 +15,7 @@ import (
 )
 
 // TestRecoveryTime: only an object that was healthy, and was neither changed nor recreated since, has the short time of
-// recovery instead of spec.timeout.
+// recovery instead of spec.health.timeout.
 func TestRecoveryTime(t *testing.T) {
 	id := inventory.ID{Kind: "Deployment", Namespace: "shop", Name: "web"}
 	sight := func(uid types.UID, generation int64, healthy bool) health.Sight {

@@ -67,12 +67,12 @@ var (
 	}
 	// Revision is the data of a revision of a rollout. The digest of the revision does not depend on its version.
 	Revision = Format{
-		"revision", 1, "`data` of the ControllerRevisions of a BundleRollout",
+		"revision", 2, "`data` of the ControllerRevisions of a BundleRollout",
 		"the rollout stops with the reason WrittenByAnotherVersion; its BundleDeployments stay as they are",
 	}
 	// RolloutSpec is the hash of a rendered spec.
 	RolloutSpec = Format{
-		"rollout-spec", 1, "annotation `satchel.dev/rollout-spec` of a BundleDeployment",
+		"rollout-spec", 2, "annotation `satchel.dev/rollout-spec` of a BundleDeployment",
 		"the specs are compared instead of their hashes",
 	}
 	// Installation is the record of satchel install.

@@ -163,7 +163,7 @@ func (o *operator) catalog() {
 		o.t.Fatal(err)
 	}
 	object := &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace, Name: "community"}}
-	object.Spec.Sources = []v1alpha1.Source{{Image: &v1alpha1.ImageSource{Reference: o.Registry.Host() + "/" + repository, Insecure: true}}}
+	object.Spec.Source.Image = &v1alpha1.ImageSource{Reference: o.Registry.Host() + "/" + repository, Insecure: true}
 	if err := o.Admin.Create(o.t.Context(), object); err != nil {
 		o.t.Fatal(err)
 	}

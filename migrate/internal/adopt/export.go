@@ -34,7 +34,7 @@ type exportOptions struct {
 }
 
 // exportFlags are the names of flags that have an effect with --export only.
-var exportFlags = []string{"helm-repository", "image", "git", "branch", "directory", "service-account", "values-secret"}
+var exportFlags = []string{"helm-repository", "image", "git", "branch", "path", "service-account", "values-secret"}
 
 // adoptOnly are the names of flags without effect on --export.
 var adoptOnly = []string{"dry-run", "yes", "delete-former", "delete-leftovers", "allow-restarts", "timeout", "output"}
@@ -46,7 +46,7 @@ func (o *exportOptions) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.image, "image", "", "With --export: image of the chart in a registry; without a tag: that of the release's version.")
 	flags.StringVar(&o.git, "git", "", "With --export: URL of the Git repository that has the chart.")
 	flags.StringVar(&o.branch, "branch", "main", "With --git: branch of the repository.")
-	flags.StringVar(&o.folder, "directory", "", "With --git: folder of the chart.")
+	flags.StringVar(&o.folder, "path", "", "With --git: folder of the chart.")
 	flags.StringVar(&o.account, "service-account", "installer", "With --export: ServiceAccount that the controller impersonates.")
 	flags.BoolVar(&o.valuesSecret, "values-secret", false, "With --export: put the values into a Secret, as is done where they look like secrets.")
 }
@@ -89,7 +89,7 @@ func (o *exportOptions) checkSource(cmd *cobra.Command) error {
 	case given > 1:
 		return kit.UsageError(cmd, "a chart comes from one of --helm-repository, --image and --git")
 	case o.git == "" && (cmd.Flag("branch").Changed || o.folder != ""):
-		return kit.UsageError(cmd, "--branch and --directory have no effect without --git")
+		return kit.UsageError(cmd, "--branch and --path have no effect without --git")
 	case strings.HasPrefix(o.helmRepository, "oci://"):
 		return kit.UsageError(cmd, "%s is a registry: write --image %s/CHART", o.helmRepository, strings.TrimRight(strings.TrimPrefix(o.helmRepository, "oci://"), "/"))
 	case o.image == "":

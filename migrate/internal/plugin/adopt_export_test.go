@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/migrate/internal/adopt"
+	"github.com/satchel-dev/satchel/tests/clirig"
 )
 
 // packedRelease is a release as Helm stores it.
@@ -71,22 +72,30 @@ func TestAdoptExport(t *testing.T) {
 		chart.URL != repository || chart.Chart != "ingress" || chart.Version != "4.1.0+b1" || string(d.Spec.Helm.Values.Raw) != `{"image":{"tag":"1.0"},"replicas":2}` {
 		t.Error(got)
 	}
-	printed := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(got.Out), &printed.Object); err != nil {
-		t.Fatal(err)
+	admitted := func(got clirig.Outcome) {
+		t.Helper()
+		for document := range strings.SplitSeq(strings.TrimPrefix(got.Out, "---\n"), "---\n") {
+			printed := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), &printed.Object); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.any.Create(t.Context(), printed, client.DryRunAll); err != nil {
+				t.Errorf("what is printed is refused: %v", err)
+			}
+		}
 	}
-	if err := c.any.Create(t.Context(), printed, client.DryRunAll); err != nil {
-		t.Errorf("what is printed is refused: %v", err)
-	}
+	admitted(got)
 
 	got = c.Satchel("adopt", "db", "--export", "--image", "oci://ghcr.io/org/charts/ingress")
-	c.Want(got, kit.ExitOK, "kind: Secret", "name: db-values", "CANARY-db", "size: 12345678901234567", "ref: ghcr.io/org/charts/ingress:4.1.0_b1",
+	c.Want(got, kit.ExitOK, "kind: Secret", "name: db-values", "CANARY-db", "size: 12345678901234567", "reference: ghcr.io/org/charts/ingress:4.1.0_b1",
 		"values look like secrets (auth.password)", "encrypt it")
 	if deployment := got.Out[strings.LastIndex(got.Out, "---"):]; strings.Contains(got.Err, "CANARY") || strings.Contains(deployment, "CANARY") || !strings.Contains(deployment, "valuesFrom") {
 		t.Error(got)
 	}
-	c.Want(c.Satchel("adopt", "web", "--export", "--git", "https://git.example.org/a.git", "--directory", "charts/web", "--values-secret"), kit.ExitOK,
-		"directory: charts/web", "name: web-values", "the values are in the Secret web-values", "check that the branch main has it")
+	admitted(got)
+	got = c.Satchel("adopt", "web-git", "--export", "--former", "helm/web", "--git", "https://git.example.org/a.git", "--path", "charts/web", "--values-secret")
+	c.Want(got, kit.ExitOK, "path: charts/web", "url: https://git.example.org/a.git", "name: web-git-values", "the values are in the Secret web-git-values", "check that the branch main has it")
+	admitted(got)
 
 	for says, args := range map[string][]string{
 		"a Helm release does not record where its chart came from: name it with --helm-repository URL": {"web", "--export"},

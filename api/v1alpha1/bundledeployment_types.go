@@ -163,7 +163,7 @@ type DeploymentTarget struct {
 	// ClusterReference names another cluster to install on. The objects are installed there;
 	// the source and the Secret with the kubeconfig are on this cluster.
 	// +optional
-	*ClusterReference `json:",inline"`
+	ClusterReference `json:",inline"`
 
 	// ServiceAccountName is a ServiceAccount of the remote cluster, in the
 	// namespace there with the name of this one. It is impersonated for every read and

@@ -205,7 +205,7 @@ type RolloutCluster struct {
 
 	// ClusterReference is how the cluster is reached; the cluster of this object if left out.
 	// +optional
-	*ClusterReference `json:",inline"`
+	ClusterReference `json:",inline"`
 
 	// ServiceAccountName is spec.target.serviceAccountName of the BundleDeployment of this
 	// cluster, instead of that of the template.

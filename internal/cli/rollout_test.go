@@ -204,7 +204,7 @@ func rolloutFixture(c testCluster) {
 		c.Create(aDeployment(called("shop-"+cluster), func(d *v1alpha1.BundleDeployment) {
 			d.Labels = map[string]string{v1alpha1.RolloutLabel: "shop", v1alpha1.ClusterLabel: cluster}
 			if strings.HasPrefix(cluster, "eu-") {
-				d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: cluster}}}
+				d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: cluster}}}
 			}
 			d.Annotations = map[string]string{v1alpha1.RolloutRevisionAnnotation: revisionName, v1alpha1.RolloutSpecAnnotation: "v1:x", v1alpha1.RolloutStartAnnotation: "1"}
 			d.Status.History = []v1alpha1.RevisionRecord{{Revision: "v1@" + content, Outcome: outcome, Generation: 1, StartTime: ago(time.Hour)}}

@@ -75,7 +75,7 @@ func TestTraceOfCluster(t *testing.T) {
 	c.Create(aDeployment(called("app"), lists(t, deployment, bare, stolen)))
 	c.Create(aDeployment(called("other")))
 	c.Create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "far")), func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
+		d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
 	}))
 
 	pod := strings.TrimSpace(c.Eventually("web-", "__complete", "trace", "pod/").Out)

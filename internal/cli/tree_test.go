@@ -182,7 +182,7 @@ func (c testCluster) followed() {
 func TestTreeElsewhere(t *testing.T) {
 	c := newTestCluster(t)
 	c.Create(aDeployment(called("far"), lists(t, c.missing("v1", "ConfigMap", "there")), func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
+		d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
 	}))
 	c.Want(c.Satchel("tree", "far"), kit.ExitOK, "ConfigMap "+c.Namespace+"/there     Unknown", "Not shown: the state of its 1 object: they are on the cluster of the Secret prod\n")
 	c.Want(c.Satchel("tree", "far", "-w", "-o", "json"), kit.ExitError, "-w writes lines for people: omit it or -o json")

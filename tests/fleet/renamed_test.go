@@ -264,7 +264,7 @@ func (r *renaming) inline(name, secret string) {
 	must(r.t, r.Edit(r.t.Context(), func(o *v1alpha1.BundleRollout) {
 		o.Spec.Clusters = []v1alpha1.RolloutClusters{{Cluster: &v1alpha1.RolloutCluster{
 			Name: name, Labels: map[string]string{"ring": "prod"},
-			ClusterReference: &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: secret}}},
+			ClusterReference: v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: secret}}},
 		}}}
 	}))
 }

@@ -127,7 +127,7 @@ func (w *world) deploy(t *testing.T) {
 	d.Spec.ServiceAccountName = "installer"
 	d.Spec.SourceRef = &v1alpha1.SourceReference{Kind: v1alpha1.BundleSourceKind, Name: "app"}
 	d.Spec.Interval, d.Spec.RetryInterval = v1alpha1.Duration{Duration: time.Second}, v1alpha1.Duration{Duration: time.Second}
-	d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
+	d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
 	w.must(t, w.here.Create(t.Context(), d))
 }
 

@@ -140,7 +140,7 @@ func (e *Examiner) inventoried(ctx context.Context) (map[inventory.ID]inventory.
 	owners, kinds := map[inventory.ID]inventory.Owner{}, map[schema.GroupKind]bool{}
 	for i := range listed {
 		d := new(v1alpha1.BundleDeployment)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed[i].Object, d); err != nil || d.Spec.Target.ClusterReference != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed[i].Object, d); err != nil || d.Spec.Target.IsRemote() {
 			continue // malformed, or on another cluster
 		}
 		installed, err := inventory.Decode(d.Status.Inventory)

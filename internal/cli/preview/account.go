@@ -95,7 +95,7 @@ func (p *Previewer) grant(missing rights.Missing, inputs []inventory.ID) {
 	request := rights.Request{
 		Deployment: p.owner, ServiceAccount: p.Deployment.Spec.ServiceAccountName, Inputs: inputs, Strict: p.options.strict,
 	}
-	if p.Deployment.Spec.Target.ClusterReference != nil {
+	if p.Deployment.Spec.Target.IsRemote() {
 		request.ServiceAccount = p.Deployment.Spec.Target.ServiceAccountName
 	}
 	if request.ServiceAccount == "" {

@@ -64,7 +64,7 @@ func (p *Previewer) withoutCertificates(wanted []convert.Certificate) inventory.
 		return p.previous
 	}
 	home := p.owner.Namespace
-	if p.Deployment.Spec.Target.ClusterReference != nil {
+	if p.Deployment.Spec.Target.IsRemote() {
 		home = effective.InstallNamespace(p.Deployment)
 	}
 	ids := []inventory.ID{certificate.AuthorityIn(p.owner, home)}

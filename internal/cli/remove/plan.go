@@ -101,8 +101,8 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 	if effective.OwnsSource(d) {
 		f.Source = d.Name
 	}
-	if d.Spec.Target.ClusterReference != nil {
-		f.Cluster = spec.KubeConfigHolder(d.Spec.Target.ClusterReference)
+	if d.Spec.Target.IsRemote() {
+		f.Cluster = spec.KubeConfigHolder(d.Spec.Target.Remote())
 		assumeInventory(&in)
 	} else {
 		lookAtAll(ctx, x, &in)

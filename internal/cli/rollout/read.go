@@ -118,7 +118,7 @@ func (r *reader) clustersOf(ctx context.Context, entry *v1alpha1.RolloutClusters
 	case entry.Cluster != nil:
 		one := entry.Cluster
 		return map[string]revision.Cluster{one.Name: {
-			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.ClusterReference, RemoteServiceAccountName: one.ServiceAccountName,
+			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.Remote(), RemoteServiceAccountName: one.ServiceAccountName,
 		}}, nil
 	case entry.KubeConfigSecrets != nil:
 		from := entry.KubeConfigSecrets

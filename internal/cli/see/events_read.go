@@ -75,8 +75,8 @@ func (r *eventReader) refresh(ctx context.Context) error {
 		r.concerned[inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}] = true
 	}
 	r.namespaces = []string{d.Namespace}
-	if d.Spec.Target.ClusterReference != nil {
-		r.Omitted.Add("events of its %s: they are on the cluster of the %s", view.Plural(listed.Len(), "object"), spec.KubeConfigHolder(d.Spec.Target.ClusterReference))
+	if d.Spec.Target.IsRemote() {
+		r.Omitted.Add("events of its %s: they are on the cluster of the %s", view.Plural(listed.Len(), "object"), spec.KubeConfigHolder(d.Spec.Target.Remote()))
 		return nil
 	}
 	for _, entry := range listed.Entries {

@@ -262,7 +262,7 @@ func (c *Climber) lookUp(ctx context.Context, owner inventory.Owner) (*v1alpha1.
 
 // lists tells whether the inventory of a deployment on this cluster has one of the objects.
 func (c *Climber) lists(d *v1alpha1.BundleDeployment, links []Link) bool {
-	if d.Spec.Target.ClusterReference != nil {
+	if d.Spec.Target.IsRemote() {
 		return false // it lists objects of another cluster
 	}
 	listed, err := inventory.Decode(d.Status.Inventory)

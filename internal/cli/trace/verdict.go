@@ -104,7 +104,7 @@ func (c *Climber) judge() {
 		switch {
 		case d == nil:
 			c.conclude(abandonedVerdict, text+"which does not exist here or may not be read by you; no deployment manages the object")
-		case d.Spec.Target.ClusterReference != nil:
+		case d.Spec.Target.IsRemote():
 			c.conclude(unlistedVerdict, text+"which installs on another cluster")
 		default:
 			c.conclude(unlistedVerdict, text+"and its inventory does not list the object: they are copied or forged, or the object left the bundle and was kept")

@@ -144,12 +144,12 @@ func NewTree(d *v1alpha1.BundleDeployment) Tree {
 	if found.Ready != metav1.ConditionTrue {
 		found.Message = s.Text()
 	}
-	if d.Spec.Target.ClusterReference != nil {
+	if d.Spec.Target.IsRemote() {
 		found.Remote = d.Spec.Target.ClusterReference.KubeConfig.SecretRef.Name
 		if profile := d.Spec.Target.ClusterReference.ClusterProfileRef; profile != nil {
 			found.Profile = profile.Name
 		}
-		found.holder = spec.KubeConfigHolder(d.Spec.Target.ClusterReference)
+		found.holder = spec.KubeConfigHolder(d.Spec.Target.Remote())
 	}
 	return found
 }

@@ -18,7 +18,7 @@ func TestRemote(t *testing.T) {
 		`"objects":[]`:             nil,
 	} {
 		d := new(v1alpha1.BundleDeployment)
-		d.Spec.Target.ClusterReference = reference
+		d.Spec.Target.SetRemote(reference)
 		text, err := json.Marshal(NewTree(d))
 		if err != nil {
 			t.Fatal(err)

@@ -143,7 +143,7 @@ func reachedObjects(cause error) bool {
 // tellLeft lists what is left in the log and in an event. In a namespace that is being deleted, which accepts no events, the
 // event is about the namespace, and so is stored in the namespace default; what goes with the namespace is not listed.
 func (r *Reconciler) tellLeft(ctx context.Context, s *state, left abandon.Left, terminating bool) {
-	if terminating && s.Object.Spec.Target.ClusterReference == nil {
+	if terminating && !s.Object.Spec.Target.IsRemote() {
 		goes := func(id inventory.ID) bool { return id.Namespace == s.Object.Namespace }
 		left.Marked, left.Unmarked = slices.DeleteFunc(left.Marked, goes), slices.DeleteFunc(left.Unmarked, goes)
 	}

@@ -37,7 +37,7 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	as := s.Object.DeepCopy()
 	as.Spec.ServiceAccountName = record.ServiceAccountName
 	as.Spec.Target.ServiceAccountName = record.RemoteServiceAccountName
-	as.Spec.Target.ClusterReference = record.Cluster
+	as.Spec.Target.SetRemote(record.Cluster)
 	approved, err := r.resolve.Accounts.Find(ctx, as)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func unusable(reason string) bool {
 func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
 	key := client.ObjectKeyFromObject(d)
 	turns, others := r.localTurns, r.remoteTurns
-	if d.Spec.Target.ClusterReference != nil {
+	if d.Spec.Target.IsRemote() {
 		turns, others = others, turns
 	}
 	others.Drop(key) // from before spec.target.kubeConfig was set or removed

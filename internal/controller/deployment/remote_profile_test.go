@@ -33,7 +33,7 @@ func TestClusterProfile(t *testing.T) {
 	published := r.publish(t, a.namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
 	key := r.deploy(t, a.namespace, "app", func(d *v1alpha1.BundleDeployment) {
 		a.goes(d)
-		d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}}
+		d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}}
 	})
 	says := func(reason, text string) {
 		t.Helper()

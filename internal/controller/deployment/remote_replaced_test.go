@@ -117,7 +117,7 @@ func TestT31ClusterProfileIsReplaced(t *testing.T) {
 	a.provides(t, profile, accessOf(t, text))
 	published := r.publish(t, a.namespace, "app", "v1", fstest.MapFS{"a.yaml": configMap("a", "one")})
 	key := r.deploy(t, a.namespace, "app", both(a.goes, asking(v1alpha1.ApprovalManual), func(d *v1alpha1.BundleDeployment) {
-		d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}}
+		d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "prod"}}
 	}))
 	_, digest := r.awaits(t, key, published.Revision, v1alpha1.ReasonApprovalRequired)
 	a.store(t, map[string]string{"config": a.kubeconfig(t, "successor", nil)})

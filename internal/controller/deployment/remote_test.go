@@ -136,7 +136,7 @@ func (a *abroad) store(t *testing.T, data map[string]string) {
 func (a *abroad) goes(d *v1alpha1.BundleDeployment) {
 	quick(d)
 	d.Spec.Target.Namespace = a.there
-	d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
+	d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
 }
 
 func as(account string) func(*v1alpha1.BundleDeployment) {

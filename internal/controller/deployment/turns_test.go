@@ -21,7 +21,7 @@ func TestS7RemoteDeploymentsHavePlacesOfTheirOwn(t *testing.T) {
 		d.Namespace = namespace
 		d.Name = name
 		if elsewhere {
-			d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{}
+			d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "c1"}}
 		}
 		_, ok := r.turn(d)
 		return ok

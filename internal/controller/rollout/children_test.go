@@ -218,7 +218,7 @@ func TestSecrets(t *testing.T) {
 	}
 	r.until("v1 complete", complete("v1"))
 	children := r.children()
-	if ref := children["c2"].Spec.Target.ClusterReference; ref == nil || ref.KubeConfig.SecretRef.Name != "c2" || ref.KubeConfig.SecretRef.Key != "config" {
+	if ref := children["c2"].Spec.Target.Remote(); ref == nil || ref.KubeConfig.SecretRef.Name != "c2" || ref.KubeConfig.SecretRef.Key != "config" {
 		t.Errorf("kubeConfig of c2: %v", ref)
 	}
 }

@@ -278,7 +278,7 @@ func TestDuplicateCluster(t *testing.T) {
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
 		for i := range spec.Clusters {
 			one := spec.Clusters[i].Cluster
-			one.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: one.Name}}}
+			one.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: one.Name}}}
 		}
 	})
 	r.until("v1 complete", complete("v1"))

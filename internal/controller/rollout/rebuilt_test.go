@@ -129,7 +129,7 @@ func TestR31KubeConfigCorrected(t *testing.T) {
 	r.publish("v1")
 	entry := func(secret string) v1alpha1.RolloutClusters {
 		one := cluster("c2", "two")
-		one.Cluster.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: secret}}}
+		one.Cluster.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: secret}}}
 		return one
 	}
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {

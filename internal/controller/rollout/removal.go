@@ -90,7 +90,7 @@ func (r *Reconciler) abandon(ctx context.Context, s *state) error {
 		if leaving := s.leaving[child.Labels[v1alpha1.ClusterLabel]]; leaving.Waits != "" || removal.Redirects(child, leaving) {
 			return false, nil // another name may lead there
 		}
-		return r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.Target.ClusterReference)
+		return r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.Target.Remote())
 	})
 }
 

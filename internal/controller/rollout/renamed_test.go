@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -18,12 +19,12 @@ import (
 // TestR41Redirected gives both clusters of a rollout another name: neither BundleDeployment is deleted before that of the other name has a plan; then
 // it reaches the cluster as the other one does, whatever the limit, and is not abandoned.
 func TestR41Redirected(t *testing.T) {
-	secret := func(name string) *v1alpha1.ClusterReference {
-		return &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
+	secret := func(name string) v1alpha1.ClusterReference {
+		return v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
 	}
-	profile := &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "a"}}
+	profile := v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "a"}}
 	for name, tc := range map[string]struct {
-		from, to *v1alpha1.ClusterReference
+		from, to v1alpha1.ClusterReference
 		removal  v1alpha1.RolloutRemoval
 	}{
 		"another Secret":                  {secret("a"), secret("b"), v1alpha1.RolloutRemoval{}},
@@ -35,7 +36,7 @@ func TestR41Redirected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			r.publish("v1")
-			entry := func(name, ring string, kubeConfig *v1alpha1.ClusterReference) v1alpha1.RolloutClusters {
+			entry := func(name, ring string, kubeConfig v1alpha1.ClusterReference) v1alpha1.RolloutClusters {
 				one := cluster(name, ring)
 				one.Cluster.ClusterReference = kubeConfig
 				one.Cluster.ServiceAccountName = "by-" + name
@@ -79,7 +80,7 @@ func TestR41Redirected(t *testing.T) {
 					t.Errorf("removal %s, clusters %+v", condition(object, v1alpha1.RemovalHeldCondition), object.Status.Clusters)
 				}
 				child := r.children()[from]
-				if !equalReference(child.Spec.Target.ClusterReference, tc.to) || child.Spec.Target.ServiceAccountName != "by-"+to || child.Annotations[v1alpha1.AbandonAnnotation] != "" {
+				if !equality.Semantic.DeepEqual(child.Spec.Target.ClusterReference, tc.to) || child.Spec.Target.ServiceAccountName != "by-"+to || child.Annotations[v1alpha1.AbandonAnnotation] != "" {
 					t.Errorf("%s: %+v %s %v", from, child.Spec.Target.ClusterReference, child.Spec.Target.ServiceAccountName, child.Annotations)
 				}
 				r.release(child)
@@ -100,7 +101,7 @@ func TestR41LimitHolds(t *testing.T) {
 	limit := intstr.FromInt32(1)
 	remote := func(name string) v1alpha1.RolloutClusters {
 		one := cluster(name, "one")
-		one.Cluster.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
+		one.Cluster.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
 		return one
 	}
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
@@ -122,13 +123,6 @@ func TestR41LimitHolds(t *testing.T) {
 	if r.steps(3); len(r.children()) != 4 {
 		t.Errorf("%d are left", len(r.children()))
 	}
-}
-
-func equalReference(a, b *v1alpha1.ClusterReference) bool {
-	if (a.ClusterProfileRef == nil) != (b.ClusterProfileRef == nil) {
-		return false
-	}
-	return a.KubeConfig.SecretRef == b.KubeConfig.SecretRef
 }
 
 // reached reports which cluster a BundleDeployment reached, and why it is not ready; "" if it is.

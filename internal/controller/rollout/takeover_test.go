@@ -29,11 +29,12 @@ func (r *rig) editor() client.Client {
 // TestR40Guarded: an editor cannot move a cluster to another wave by any field of a rollout that needs approvals.
 func TestR40Guarded(t *testing.T) {
 	r := newRig(t)
-	secret := func(name string) *v1alpha1.ClusterReference {
-		return &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
+	secret := func(name string) v1alpha1.ClusterReference {
+		return v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}}
 	}
 	r.create(guarded(v1alpha1.WaveApprovalBefore), func(s *v1alpha1.BundleRolloutSpec) {
-		s.Clusters[1].Cluster.ClusterReference, s.Clusters[1].Cluster.ServiceAccountName = secret("c2"), "installer"
+		s.Clusters[1].Cluster.ClusterReference = secret("c2")
+		s.Clusters[1].Cluster.ServiceAccountName = "installer"
 		s.Clusters = append(s.Clusters, v1alpha1.RolloutClusters{KubeConfigSecrets: &v1alpha1.KubeConfigSecretClusters{
 			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "edge"}}}})
 	})

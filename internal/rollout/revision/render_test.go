@@ -306,7 +306,7 @@ func FuzzRender(f *testing.F) {
 		if err != nil || len(text) > 8*(MaxTemplateBytes+MaxPatchBytes) {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
-		if child.Spec.Source != nil || child.Spec.Suspend || child.Spec.ServiceAccountName == "" || child.Spec.Target.ClusterReference != nil {
+		if child.Spec.Source != nil || child.Spec.Suspend || child.Spec.ServiceAccountName == "" || child.Spec.Target.IsRemote() {
 			t.Errorf("the rollout does not set %s", text)
 		}
 	})

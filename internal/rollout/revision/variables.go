@@ -36,7 +36,7 @@ type Cluster struct {
 
 // IsReachedBy tells whether a BundleDeployment has the kubeconfig of the cluster.
 func (c Cluster) IsReachedBy(live *v1alpha1.BundleDeployment) bool {
-	return equality.Semantic.DeepEqual(live.Spec.Target.ClusterReference, c.KubeConfig)
+	return equality.Semantic.DeepEqual(live.Spec.Target.Remote(), c.KubeConfig)
 }
 
 // clusterVariable is the name of the variable that every rollout has.

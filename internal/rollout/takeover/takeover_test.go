@@ -23,7 +23,7 @@ func fleet(uid string, change ...func(*v1alpha1.BundleRolloutSpec)) *v1alpha1.Bu
 	cluster := func(name string) v1alpha1.RolloutClusters {
 		return v1alpha1.RolloutClusters{Cluster: &v1alpha1.RolloutCluster{
 			Name: name, Labels: map[string]string{"env": name}, ServiceAccountName: "installer",
-			ClusterReference: &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}},
+			ClusterReference: v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: name}}},
 		}}
 	}
 	of := &v1alpha1.BundleRollout{ObjectMeta: metav1.ObjectMeta{Namespace: "waves", Name: "fleet", UID: types.UID(uid)}}

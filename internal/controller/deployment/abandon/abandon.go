@@ -124,7 +124,7 @@ type cause struct {
 //	the other cluster cannot be used       limited while the namespace is being deleted
 //	else                                   waits until it is corrected: permissions of a ServiceAccount that exists, webhooks, policies
 func (f Facts) causeOf() cause {
-	remote := f.Object.Spec.Target.ClusterReference != nil
+	remote := f.Object.Spec.Target.IsRemote()
 	switch f.Reason {
 	case v1alpha1.ReasonClusterUnreachable, v1alpha1.ReasonClusterTooSlow:
 		return f.whileTerminating(cause{
@@ -152,7 +152,7 @@ func (f Facts) causeOf() cause {
 
 // holder names what leads to the other cluster.
 func (f Facts) holder() string {
-	ref := f.Object.Spec.Target.ClusterReference
+	ref := f.Object.Spec.Target.Remote()
 	if ref.ClusterProfileRef != nil {
 		return fmt.Sprintf("clusterprofile %s/%s", f.Object.Namespace, ref.ClusterProfileRef.Name)
 	}

@@ -46,7 +46,7 @@ func all(changes ...func(*abandon.Facts)) func(*abandon.Facts) {
 func remote(reason string) func(*abandon.Facts) {
 	return func(f *abandon.Facts) {
 		f.AccountGone, f.Reason = false, reason
-		f.Object.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
+		f.Object.Spec.Target.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "prod"}}}
 	}
 }
 

@@ -76,10 +76,12 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		"never applied":   kept(func(r *row) { r.listed = listed(inventory.Entry{Rendered: inventory.Hash{1}}) }),
 		"another object":  kept(func(r *row) { r.listed = inventory.New("target") }),
 		"another account": kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "other" } }),
-		"another cluster": kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ClusterReference = nil } }),
-		"another server":  kept(func(r *row) { r.reach = "x.b.c" }),
-		"another user":    kept(func(r *row) { r.reach = "a.b.x" }),
-		"another end":     kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = "" } }),
+		"another cluster": kept(func(r *row) {
+			r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{} }
+		}),
+		"another server": kept(func(r *row) { r.reach = "x.b.c" }),
+		"another user":   kept(func(r *row) { r.reach = "a.b.x" }),
+		"another end":    kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = "" } }),
 		"a record that is none": kept(func(r *row) {
 			r.change = func(d *v1alpha1.BundleDeployment) { d.Status.Executed.Plan = "sha256:forged" }
 		}),
@@ -115,7 +117,8 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		d := recorded(a)
 		d.Generation = 7
 		d.Spec.ServiceAccountName, d.Spec.Target.ServiceAccountName = "installer", "remote"
-		d.Spec.Target.ClusterReference, d.Spec.DeletionPolicy = d.Status.Executed.Cluster.DeepCopy(), v1alpha1.DeletionOrphan
+		d.Spec.Target.SetRemote(d.Status.Executed.Cluster)
+		d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
 		d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
 		of := format.Plan
 		of.Version = tc.version

@@ -44,11 +44,11 @@ func (a Approvals) ServerOf(namespace string, of tenant.Reach) string {
 // LeadsElsewhere says what differs between the kubeconfig of an executed plan and the current one; nil if nothing does, or the
 // spec has another reference, which counts by itself.
 func LeadsElsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec, reach string) []string {
-	if was == nil || was.KubeConfigReach == reach || kubeConfigText(was.Cluster) != kubeConfigText(spec.Target.ClusterReference) {
+	if was == nil || was.KubeConfigReach == reach || kubeConfigText(was.Cluster) != kubeConfigText(spec.Target.Remote()) {
 		return nil
 	}
 	return []string{fmt.Sprintf("the kubeconfig of spec.target.kubeConfig (%s) was replaced: it differs in %s",
-		kubeConfigText(spec.Target.ClusterReference), strings.Join(differs(was.KubeConfigReach, reach, reachParts), ", "))}
+		kubeConfigText(spec.Target.Remote()), strings.Join(differs(was.KubeConfigReach, reach, reachParts), ", "))}
 }
 
 // differs lists those of the first parts of reachParts in which two values of Reach differ.

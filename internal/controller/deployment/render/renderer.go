@@ -60,7 +60,7 @@ func (r *Renderer) Source() source.Source { return r.Conversions.Turns.Source() 
 
 // roomOf is the memory limit that the objects of a deployment count against.
 func (r *Renderer) roomOf(d *v1alpha1.BundleDeployment) *Room {
-	if d.Spec.Target.ClusterReference != nil {
+	if d.Spec.Target.IsRemote() {
 		return r.remoteRoom
 	}
 	return r.room

@@ -80,7 +80,7 @@ func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment)
 	}
 	local = local.For(d.Name)
 	a := stage.Access{Client: local, Local: local}
-	if d.Spec.Target.ClusterReference == nil {
+	if !d.Spec.Target.IsRemote() {
 		return a, nil
 	}
 	parsed, named, err := r.remoteCluster(ctx, local, d)

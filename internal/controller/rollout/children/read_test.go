@@ -31,7 +31,7 @@ func TestTrim(t *testing.T) {
 		},
 	}}
 	child.Spec.SourceRef = &v1alpha1.SourceReference{Name: "shop-r2"}
-	child.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "c1"}}}
+	child.Spec.Target.ClusterReference = v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "c1"}}}
 	record := func(revision string, outcome v1alpha1.Outcome, after time.Duration) v1alpha1.RevisionRecord {
 		finished := metav1.NewTime(at.Add(after))
 		return v1alpha1.RevisionRecord{

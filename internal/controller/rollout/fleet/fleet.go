@@ -71,7 +71,7 @@ func (l Lister) listOne(ctx context.Context, as tenant.Identity, entry *v1alpha1
 	case entry.Cluster != nil:
 		one := entry.Cluster
 		into.add(&revision.Cluster{
-			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.ClusterReference, RemoteServiceAccountName: one.ServiceAccountName,
+			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.Remote(), RemoteServiceAccountName: one.ServiceAccountName,
 		})
 		return nil
 	case entry.KubeConfigSecrets != nil:

@@ -78,7 +78,7 @@ func (m *Memory) Names(
 	}
 	for name, child := range children {
 		one, inWave := names[name]
-		if child.Spec.Target.ClusterReference == nil && !inWave {
+		if !child.Spec.Target.IsRemote() && !inWave {
 			continue
 		}
 		_, one.Selected = clusters[name]
@@ -128,7 +128,7 @@ func (w Writer) Redirect(ctx context.Context, child, successor *v1alpha1.BundleD
 		return nil
 	}
 	changed := child.DeepCopy()
-	changed.Spec.Target.ClusterReference = to.Target.ClusterReference.DeepCopy()
+	changed.Spec.Target.SetRemote(to.Target.Remote())
 	changed.Spec.Target.ServiceAccountName = to.Target.ServiceAccountName
 	if err := w.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(w.Manager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("having bundledeployment %s reach its cluster by the kubeconfig of %s: %w", client.ObjectKeyFromObject(child), successor.Name, err)

@@ -16,12 +16,15 @@ import (
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 )
 
+// reference names a remote cluster.
+var reference = &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: "c1"}}
+
 var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // child is the BundleDeployment of a remote cluster, with the reason of Ready; "" for True.
 func child(target, reason string, change ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeployment {
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}}
-	d.Spec.Target.ClusterReference = &v1alpha1.ClusterReference{}
+	d.Spec.Target.SetRemote(reference)
 	d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ReadyCondition, Status: metav1.ConditionFalse, Reason: reason}}
 	if reason == "" {
 		d.Status.Conditions[0].Status = metav1.ConditionTrue
@@ -45,8 +48,8 @@ func TestR41Names(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote := revision.Cluster{KubeConfig: &v1alpha1.ClusterReference{}, Labels: map[string]string{"in": "a"}}
-	excluded := revision.Cluster{KubeConfig: &v1alpha1.ClusterReference{}}
+	remote := revision.Cluster{KubeConfig: reference, Labels: map[string]string{"in": "a"}}
+	excluded := revision.Cluster{KubeConfig: reference}
 	selected := identity.Name{Selected: true, Target: "t", Server: "server of t", Created: now, Compared: true}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -64,7 +67,7 @@ func TestR41Names(t *testing.T) {
 		"not started":          {"it waits for its wave", &remote, nil, identity.Name{Selected: true}},
 		"excluded":             {"it is never started", &excluded, nil, identity.Name{}},
 		"excluded, with child": {"it was started before", &excluded, child("t", ""), selected},
-		"this cluster":         {"names of it are no other clusters", &revision.Cluster{Labels: remote.Labels}, child("t", "", func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ClusterReference = nil }), identity.Name{}},
+		"this cluster":         {"names of it are no other clusters", &revision.Cluster{Labels: remote.Labels}, child("t", "", func(d *v1alpha1.BundleDeployment) { d.Spec.Target.ClusterReference = v1alpha1.ClusterReference{} }), identity.Name{}},
 		"left":                 {"its objects are there", nil, child("t", ""), identity.Name{Left: now, Target: "t", Server: "server of t", Created: now, Compared: true}},
 		"left, another":        {"its objects are in the former one", nil, child("t", v1alpha1.ReasonTargetChanged), identity.Name{Left: now, Target: "t", Server: "server of t", Created: now}},
 	} {
@@ -85,7 +88,7 @@ func TestR41Names(t *testing.T) {
 				t.Errorf("it left at %s, and before at %s", again["x"].Left, got["x"].Left)
 			}
 			memory.Names(children, map[string]revision.Cluster{"x": remote}, strategy, now)
-			if later := memory.Names(children, nil, strategy, now.Add(time.Hour)); tc.child != nil && tc.child.Spec.Target.ClusterReference != nil && !later["x"].Left.Equal(now.Add(time.Hour)) {
+			if later := memory.Names(children, nil, strategy, now.Add(time.Hour)); tc.child != nil && tc.child.Spec.Target.IsRemote() && !later["x"].Left.Equal(now.Add(time.Hour)) {
 				t.Errorf("it was selected in between, and left at %s", later["x"].Left)
 			}
 		})

@@ -21,7 +21,7 @@ func TestCreateExport(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"image":      {"deployment", "web", "--image", "ghcr.io/org/web:v1.2.3", "--secret", "login", "--label", "team=shop"},
-		"loopback":   {"deployment", "web", "--image", "localhost:5000/web", "--semver", "1.x", "--approval", "Manual"},
+		"loopback":   {"deployment", "web", "--image", "localhost:5000/web", "--version", "1.x", "--approval", "Manual"},
 		"git":        {"deployment", "web", "--git", "https://example.org/web.git", "--tag", "v1", "--path", "deploy", "--format", "kustomize", "--depends-on", "db", "--interval", "1h"},
 		"chart":      {"deployment", "web", "--helm-repository", "https://charts.example.org", "--chart", "web", "--chart-version", "1.x", "--values", values, "--set", "image.tag=v2", "--values-from", "Secret/keys", "--release-name", "shop"},
 		"operator":   {"deployment", "op", "--image", "quay.io/org/op:v1", "--format", "registry+v1", "--watch-namespace", "shop", "--install-namespace", "operators", "--create-namespace"},
@@ -41,20 +41,20 @@ func TestCreateExport(t *testing.T) {
 // TestCreateRefuses names the flag or the field, and what to do.
 func TestCreateRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
-		"create deployment needs one name, got none":                                                         {"deployment"},
-		"give one of --image, --git, --http, --helm-repository and --config-map, got 0":                      {"source", "web"},
-		"--helm-repository and --config-map, got 2":                                                          {"source", "web", "--image", "a", "--git", "https://b"},
-		"--branch has no effect on a source of --image":                                                      {"source", "web", "--image", "a", "--branch", "main"},
-		"--helm-repository needs --chart":                                                                    {"source", "web", "--helm-repository", "https://a"},
-		"--source names an existing source, and --image a new one":                                           {"deployment", "web", "--source", "a", "--image", "b"},
-		`--source "HelmChart/a" is of no kind that can be installed from`:                                    {"deployment", "web", "--source", "HelmChart/a"},
-		`--values-from "keys" is none of Secret/NAME and ConfigMap/NAME`:                                     {"deployment", "web", "--image", "a", "--values-from", "keys"},
-		"BundleSource web would not be valid:\n  - spec.sources[0].git.url: ":                         {"source", "web", "--git", "ftp://example.org/x"},
-		"BundleDeployment web would not be valid:\n  - spec.path: ":                                          {"deployment", "web", "--image", "a", "--path", "../x"},
-		"an interval is a time such as 10m, and not negative":                                                {"source", "web", "--image", "a", "--source-interval", "-1h"},
-		"--label is key=value":                                                                               {"source", "web", "--image", "a", "--label", "x"},
-		`--image "a b" is no reference such as ghcr.io/org/bundle:v1.2.3`:                                    {"source", "web", "--image", "a b"},
-		"BundleDeployment web would not be valid:\n  - spec.source.sources[0].image: semver chooses the tag": {"deployment", "web", "--image", "a:v1", "--semver", "1.x"},
+		"create deployment needs one name, got none":                                                          {"deployment"},
+		"give one of --image, --git, --http, --helm-repository and --config-map, got 0":                       {"source", "web"},
+		"--helm-repository and --config-map, got 2":                                                           {"source", "web", "--image", "a", "--git", "https://b"},
+		"--branch has no effect on a source of --image":                                                       {"source", "web", "--image", "a", "--branch", "main"},
+		"--helm-repository needs --chart":                                                                     {"source", "web", "--helm-repository", "https://a"},
+		"--source names an existing source, and --image a new one":                                            {"deployment", "web", "--source", "a", "--image", "b"},
+		`--source "HelmChart/a" is of no kind that can be installed from`:                                     {"deployment", "web", "--source", "HelmChart/a"},
+		`--values-from "keys" is none of Secret/NAME and ConfigMap/NAME`:                                      {"deployment", "web", "--image", "a", "--values-from", "keys"},
+		"BundleSource web would not be valid:\n  - spec.sources[0].git.url: ":                                 {"source", "web", "--git", "ftp://example.org/x"},
+		"BundleDeployment web would not be valid:\n  - spec.path: ":                                           {"deployment", "web", "--image", "a", "--path", "../x"},
+		"an interval is a time such as 10m, and not negative":                                                 {"source", "web", "--image", "a", "--source-interval", "-1h"},
+		"--label is key=value":                                                                                {"source", "web", "--image", "a", "--label", "x"},
+		`--image "a b" is no reference such as ghcr.io/org/bundle:v1.2.3`:                                     {"source", "web", "--image", "a b"},
+		"BundleDeployment web would not be valid:\n  - spec.source.sources[0].image: version chooses the tag": {"deployment", "web", "--image", "a:v1", "--version", "1.x"},
 	} {
 		got := satchel(t, append(append([]string{"create"}, args...), "--export")...)
 		if got.Code != kit.ExitError || !strings.Contains(got.Err, want) {

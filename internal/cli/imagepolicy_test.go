@@ -64,7 +64,7 @@ func TestImagePolicyOfFiles(t *testing.T) {
 		"other.yaml":  strings.Replace(policy("other", "{prefix: quay.io}"), "platform", "shop", 1),
 		"none.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
 		"deploy.yaml": "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: shop, namespace: demo}\nspec:\n  serviceAccountName: installer\n" +
-			"  source:\n    sources:\n    - image: {ref: \"" + pinned + "\"}\n",
+			"  source:\n    sources:\n    - image: {reference: \"" + pinned + "\"}\n",
 		"catalog.json": `{"schema":"olm.bundle","package":"shop","name":"shop.v1.0.0","image":"` + source.host + `/org/shop:v1.0.0","properties":[{"type":"olm.package","value":{"packageName":"shop","version":"1.0.0"}}]}`,
 		"lock.yaml":    "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: shop}\nspec: {serviceAccountName: installer, catalog: {package: shop}}\n",
 	}))

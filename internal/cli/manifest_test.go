@@ -53,9 +53,9 @@ func TestManifestSources(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive) }))
 	t.Cleanup(web.Close)
 	for name, c := range map[string]struct{ source, origin string }{
-		"image": {`{image: {ref: "` + registry.Host() + `/bundles/web:v1", insecure: true}}`, digest},
-		"login": {`{image: {ref: "` + registry.Host() + `/bundles/web:v1", insecure: true, secretRef: {name: not-committed}}}`, digest},
-		"git":   {`{git: {repository: "` + git.URL() + `", ref: {branch: main}}}`, commit},
+		"image": {`{image: {reference: "` + registry.Host() + `/bundles/web:v1", insecure: true}}`, digest},
+		"login": {`{image: {reference: "` + registry.Host() + `/bundles/web:v1", insecure: true, secretRef: {name: not-committed}}}`, digest},
+		"git":   {`{git: {url: "` + git.URL() + `", ref: {branch: main}}}`, commit},
 		"http":  {`{http: {url: "` + web.URL + `/web.tar"}}`, "the archive"},
 	} {
 		file := manifestOf(t, "shop", c.source)
@@ -74,7 +74,7 @@ func TestManifestSources(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ source, want string }{
 		"upload":     {`{upload: {digest: "sha256:` + strings.Repeat("a", 64) + `"}}`, "the source is an upload, which only the cluster has: give the folder in its place"},
-		"a key":      {`{git: {repository: "https://example.org/x.git", secretRef: {name: key}}}`, "refers to the Secret key, which is not in"},
+		"a key":      {`{git: {url: "https://example.org/x.git", secretRef: {name: key}}}`, "refers to the Secret key, which is not in"},
 		"not served": {`{http: {url: "http://127.0.0.1:1/x.tar"}}`, "fetching the archive http://127.0.0.1:1/x.tar: "},
 	} {
 		if got := satchel(t, "render", "-f", manifestOf(t, "shop", c.source)); got.Code != kit.ExitError || !strings.Contains(got.Err, c.want) || strings.Contains(got.Err, "the cluster") && name != "upload" {
@@ -92,7 +92,7 @@ func TestPlanOfManifest(t *testing.T) {
 	if _, err := registry.Push(t.Context(), "bundles/web:v1", files); err != nil {
 		t.Fatal(err)
 	}
-	file := manifestOf(t, c.Namespace, `{image: {ref: "`+registry.Host()+`/bundles/web:v1", insecure: true}}`)
+	file := manifestOf(t, c.Namespace, `{image: {reference: "`+registry.Host()+`/bundles/web:v1", insecure: true}}`)
 	c.Want(c.Satchel("plan", "-f", file), kit.ExitNo, "BundleDeployment "+c.Namespace+"/web: 1 to create", "+ create  ConfigMap "+c.Namespace+"/eu-added",
 		"BundleDeployment "+c.Namespace+"/web does not exist yet", "the source was fetched from here")
 	c.Want(c.Satchel("plan", "-f", file, "-o", "diff"), kit.ExitNo, "+++ planned/ConfigMap "+c.Namespace+"/eu-added")
@@ -106,7 +106,7 @@ func TestPlanOfManifest(t *testing.T) {
 	changed := filepath.Join(t.TempDir(), "podinfo.yaml")
 	text := "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: podinfo, namespace: " + c.Namespace + "}\nspec:\n" +
 		"  serviceAccountName: installer\n  path: " + live.Spec.Path + "\n  sourceRef: {kind: BundleSource, name: podinfo}\n" +
-		"  patches: [{target: {kind: ConfigMap, name: settings}, patch: 'data: {color: violet}'}]\n"
+		"  processors: [{patch: {target: {kind: ConfigMap, name: settings}, patch: 'data: {color: violet}'}}]\n"
 	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

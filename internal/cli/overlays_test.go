@@ -54,14 +54,14 @@ func TestOverlaysOfAFile(t *testing.T) {
 			t.Fatalf("no %q in %s", want, got)
 		}
 	}
-	if want := "spec.processors[].patch[0] selects no object (kind Pod)"; !strings.Contains(got.Err, want) {
+	if want := "spec.processors[0].patch selects no object (kind Pod)"; !strings.Contains(got.Err, want) {
 		t.Errorf("no warning %q in %s", want, got.Err)
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"no deployment":       {variables, "no BundleDeployment is in it: give the manifest of one"},
 		"two":                 {adapting + "---\n" + adapting, "BundleDeployments are in it"},
-		"a field that is not": {strings.Replace(adapting, "namePrefix", "prefix", 1), `unknown field "spec.prefix"`},
-		"values not there":    {adapting, "spec.processors[].variables.valuesFrom[0] names the ConfigMap sizes, which is not in "},
+		"a field that is not": {strings.Replace(adapting, "prefix: eu-", "begin: eu-", 1), `unknown field "spec.processors[2].names.begin"`},
+		"values not there":    {adapting, "spec.processors[3].variables.valuesFrom[0] names the ConfigMap sizes, which is not in "},
 		"a variable":          {strings.Replace(adapting+variables, "size: big, ", "", 1), "the variable size has no value"},
 		"no YAML":             {"a: [", "this is not valid YAML"},
 	} {

@@ -66,7 +66,7 @@ func TestChartsOfRepositories(t *testing.T) {
 		"no version \">=2\" of the chart: the newest of its 1 versions are": {"shop", "--helm-repository", repository, "--chart-version", ">=2"},
 		"--chart-version has no effect without --helm-repository":           {"shop", "--chart-version", ">=2"},
 		"--platform is for images":                                          {"shop", "--helm-repository", repository, "--platform", "linux/amd64"},
-		"use image: {ref: ghcr.io/org/shop} instead of helm":                {"shop", "--helm-repository", "oci://ghcr.io/org"},
+		"use image: {reference: ghcr.io/org/shop} instead of helm":          {"shop", "--helm-repository", "oci://ghcr.io/org"},
 		"there is no index.yaml: check the URL of the repository":           {"shop", "--helm-repository", repository + "/other"},
 		"connection refused":                                                {"shop", "--helm-repository", "http://127.0.0.1:1"},
 		"plain HTTP to \"example.org\" is refused":                          {"shop", "--helm-repository", "http://example.org"},

@@ -62,7 +62,7 @@ func TestResolveManifest(t *testing.T) {
 		"selected.yaml":  ordersDeployment("selected", "catalogSelector: {matchLabels: {tier: upstream}}"),
 		"wrong.yaml":     ordersDeployment("wrong", "chanels: [stable]"),
 		"image.yaml": "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: image}\n" +
-			"spec:\n  serviceAccountName: installer\n  source:\n    sources:\n    - image: {ref: \"registry.example.org/orders:v1\"}\n",
+			"spec:\n  serviceAccountName: installer\n  source:\n    sources:\n    - image: {reference: \"registry.example.org/orders:v1\"}\n",
 		"both/a.yaml": ordersDeployment("a"), "both/b.yaml": ordersDeployment("b", "version: 1.0.0"),
 	})
 	const community = "--catalog=community=catalog"

@@ -37,7 +37,7 @@ spec:
     package: shop # bought
     version: 1.0.0
 `
-	const source = "apiVersion: satchel.dev/v1alpha1\nkind: BundleSource\nmetadata: {name: shop}\nspec:\n  sources:\n  - image: {ref: registry.example.org/shop:v1} # of the rollout\n"
+	const source = "apiVersion: satchel.dev/v1alpha1\nkind: BundleSource\nmetadata: {name: shop}\nspec:\n  sources:\n  - image: {reference: registry.example.org/shop:v1} # of the rollout\n"
 	t.Chdir(writeFiles(t, map[string]string{"catalog.json": catalog, "shop.yaml": deployment, "source.yaml": source, "none.yaml": source}))
 	const from = "--catalog=community=catalog.json"
 	want := func(line []string, code int, parts ...string) {
@@ -73,7 +73,7 @@ spec:
 	want([]string{"-f", "shop.yaml", "--write", "shop.yaml", from}, kit.ExitOK, "has shop.v1.1.0 now")
 	want([]string{"shop", "--version", "1.2.0", "--write", "source.yaml", from}, kit.ExitOK, "BundleSource shop has shop.v1.2.0 now")
 	text, err = os.ReadFile("source.yaml")
-	if err != nil || !strings.Contains(string(text), "{ref: registry.example.org/shop@sha256:"+strings.Repeat("3", 64)+"} # of the rollout\n") {
+	if err != nil || !strings.Contains(string(text), "{reference: registry.example.org/shop@sha256:"+strings.Repeat("3", 64)+"} # of the rollout\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
 

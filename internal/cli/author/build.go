@@ -315,7 +315,7 @@ func printPublished(a *kit.App, o printer.Output, done string, p Publication) er
 		}
 	}
 	if p.Reference != "" {
-		fmt.Fprintf(&out, "\nIn a BundleDeployment:\n  source: {sources: [{image: {ref: %q}}]}\n", p.Pinned())
+		fmt.Fprintf(&out, "\nIn a BundleDeployment:\n  source: {sources: [{image: {reference: %q}}]}\n", p.Pinned())
 	}
 	_, err := fmt.Fprint(a.Streams.Out, out.String())
 	return err

@@ -80,7 +80,7 @@ Signatures, several sources, and other fields are added to the printed manifest.
 ` + createExitCodes,
 		Example: a.Example(`
 # The newest release of a repository, once an hour
-satchel create source podinfo --git https://github.com/org/podinfo --semver 6.x --source-interval 1h
+satchel create source podinfo --git https://github.com/org/podinfo --version 6.x --source-interval 1h
 
 # A chart of a Helm repository, as a manifest
 satchel create source web --helm-repository https://charts.example.org --chart web --chart-version 1.x --export`),

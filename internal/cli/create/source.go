@@ -18,7 +18,7 @@ import (
 type sourceFlags struct {
 	image, git, http, helmRepository, configMap string
 
-	semver                     string
+	version                    string
 	insecure                   bool
 	branch, tag, commit        string
 	digest                     string
@@ -35,7 +35,7 @@ func (o *sourceFlags) bind(cmd *cobra.Command) {
 	flags.StringVar(&o.branch, "branch", "", "Branch of the Git repository.")
 	flags.StringVar(&o.tag, "tag", "", "Tag of the Git repository.")
 	flags.StringVar(&o.commit, "commit", "", "Commit of the Git repository.")
-	flags.StringVar(&o.semver, "semver", "", "Range of tags of the image or the Git repository, such as 1.x: the newest one is taken.")
+	flags.StringVar(&o.version, "version", "", "Range of tags of the image or the Git repository, such as 1.x: the newest one is taken.")
 	flags.StringVar(&o.http, "http", "", "URL of an archive to take the bundle from.")
 	flags.StringVar(&o.digest, "digest", "", "Digest of the archive, as sha256:...")
 	flags.StringVar(&o.helmRepository, "helm-repository", "", "URL of a Helm repository with an index to take a chart from.")
@@ -63,7 +63,7 @@ func (o *sourceFlags) kinds() []string {
 
 // suits are the kinds of sources for which a flag has an effect.
 var suits = map[string][]string{
-	"insecure": {"image"}, "semver": {"image", "git"}, "branch": {"git"}, "tag": {"git"}, "commit": {"git"}, "digest": {"http"},
+	"insecure": {"image"}, "version": {"image", "git"}, "branch": {"git"}, "tag": {"git"}, "commit": {"git"}, "digest": {"http"},
 	"chart": {"helm-repository"}, "chart-version": {"helm-repository"},
 	"secret": {"image", "git", "http", "helm-repository"}, "cert-secret": {"image", "http", "helm-repository"},
 }
@@ -101,10 +101,10 @@ func (o *sourceFlags) spec(cmd *cobra.Command) (*v1alpha1.BundleSourceSpec, erro
 		if err != nil {
 			return nil, err
 		}
-		source.Image = &v1alpha1.ImageSource{Reference: o.image, Version: o.semver, Insecure: insecure, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
+		source.Image = &v1alpha1.ImageSource{Reference: o.image, Version: o.version, Insecure: insecure, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
 	case "git":
 		source.Git = &v1alpha1.GitSource{URL: o.git, SecretRef: reference(o.secret)}
-		if ref := (v1alpha1.GitRef{Branch: o.branch, Tag: o.tag, Version: o.semver, Commit: o.commit}); ref != (v1alpha1.GitRef{}) {
+		if ref := (v1alpha1.GitRef{Branch: o.branch, Tag: o.tag, Version: o.version, Commit: o.commit}); ref != (v1alpha1.GitRef{}) {
 			source.Git.Ref = &ref
 		}
 	case "http":

@@ -39,15 +39,15 @@ func TestWrite(t *testing.T) {
 				`"}, "package":"shop"}}}`,
 		},
 		"a source": {
-			before: "kind: BundleSource\nmetadata:\n  name: shop\nspec:\n  sources:\n  - image:\n      insecure: true\n      ref: 'quay.io/shop:v1' # moves\n",
-			after:  "kind: BundleSource\nmetadata:\n  name: shop\nspec:\n  sources:\n  - image:\n      insecure: true\n      ref: \"" + newImage + "\" # moves\n",
+			before: "kind: BundleSource\nmetadata:\n  name: shop\nspec:\n  sources:\n  - image:\n      insecure: true\n      reference: 'quay.io/shop:v1' # moves\n",
+			after:  "kind: BundleSource\nmetadata:\n  name: shop\nspec:\n  sources:\n  - image:\n      insecure: true\n      reference: \"" + newImage + "\" # moves\n",
 		},
 		"a source that follows tags": {
-			before: "kind: BundleSource\nmetadata: {name: shop}\nspec: {sources: [{image: {ref: quay.io/shop, semver: 1.x}}]}\n", err: "remove it to pin the image",
+			before: "kind: BundleSource\nmetadata: {name: shop}\nspec: {sources: [{image: {reference: quay.io/shop, version: 1.x}}]}\n", err: "remove it to pin the image",
 		},
 		"another package": {before: head + "spec: {catalog: {package: bakery}}", err: "no BundleDeployment with spec.catalog of package shop"},
 		"two": {
-			before: head + "spec: {catalog: {package: shop}}\n---\nkind: BundleSource\nspec: {sources: [{image: {ref: a}}]}\n", err: "give a file with one of them",
+			before: head + "spec: {catalog: {package: shop}}\n---\nkind: BundleSource\nspec: {sources: [{image: {reference: a}}]}\n", err: "give a file with one of them",
 		},
 		"a value of several lines": {
 			before: head + "spec:\n  catalog:\n    package: shop\n    lock:\n      bundle: >-\n        shop.v1.0.0\n      image: " + oldImage + "\n", err: "cannot be edited",

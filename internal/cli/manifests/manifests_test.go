@@ -24,7 +24,7 @@ const source = `---
 apiVersion: satchel.dev/v1alpha1
 kind: BundleSource
 metadata: {name: web}
-spec: {sources: [{image: {ref: "example.org/web:v1"}}]}
+spec: {sources: [{image: {reference: "example.org/web:v1"}}]}
 `
 
 const secret = `---
@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 		"unknown field":   {strings.Replace(deployment, "helm:", "helms:", 1), "", `BundleDeployment web is not valid:` + "\n" + `  - unknown field "spec.helms"`},
 		"required":        {strings.Replace(deployment, "  serviceAccountName: installer\n", "", 1), "", "spec.serviceAccountName: "},
 		"type":            {strings.Replace(deployment, "serviceAccountName: installer", "serviceAccountName: 5", 1), "", "spec.serviceAccountName: "},
-		"a rule":          {deployment + "  source: {sources: [{image: {ref: a}}]}\n", "", "source"},
+		"a rule":          {deployment + "  source: {sources: [{image: {reference: a}}]}\n", "", "source"},
 		"another version": {strings.Replace(deployment, "v1alpha1", "v9", 1), "", `apiVersion "satchel.dev/v9" is not served: write apiVersion: satchel.dev/v1alpha1`},
 	} {
 		set, err := manifests.Read([]string{"-"}, strings.NewReader(c.text+secret))

@@ -40,7 +40,7 @@ var openAnnotations = []string{
 }
 
 // closedFields are fields of specs with free-form values, which may be secrets: only the names of the fields below are kept.
-var closedFields = []string{"values", "substitute", "patch", "data", "stringData", "binaryData", "env", "tls", "caBundle"}
+var closedFields = []string{"values", "patch", "data", "stringData", "binaryData", "env", "tls", "caBundle"}
 
 // RedactObject removes values from an object that may be secret, and fields that only the API server needs. It changes the
 // object.

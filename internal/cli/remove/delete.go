@@ -34,10 +34,10 @@ type DeleteOptions struct {
 const deleteHelp = `Lists which objects are deleted with a BundleDeployment, and which stay and why, asks, deletes it and waits until all of
 them are gone. Without a terminal, --yes is needed.
 
-CustomResourceDefinitions stay, with all their custom resources, unless spec.apply.crds.deletionPolicy is Delete, and even then
-while custom resources of them exist. With --dangerous-delete-crds they are deleted, and with them THE CUSTOM RESOURCES OF
-ALL USERS in all namespaces, which are counted before. These are deleted first, with your own permissions, while the
-operator still runs and can clean up after them.
+CustomResourceDefinitions stay, with all their custom resources, unless spec.apply.crds.deletionPolicy is Delete, and
+even then while custom resources of them exist. With --dangerous-delete-crds they are deleted, and with them THE CUSTOM
+RESOURCES OF ALL USERS in all namespaces, which are counted before. These are deleted first, with your own permissions,
+while the operator still runs and can clean up after them.
 
 With --orphan only the BundleDeployment is deleted: its objects stay, annotated as orphaned, and the next BundleDeployment
 that contains them adopts them.

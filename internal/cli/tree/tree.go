@@ -37,8 +37,8 @@ age, and why it is not healthy. Of kinds that are healthy as soon as they exist 
 searched in the namespaces of workloads and custom resources, without ReplicaSets that are scaled to zero.
 
 Of many healthy objects of one kind some are shown; --all shows every one, and so do -o json, yaml and name. Objects that
-you may not read are named on standard error. Objects on a remote cluster (spec.target.kubeConfig) are listed without their
-state. With -w each change follows as a line, until Ctrl-C.
+you may not read are named on standard error. Objects on a remote cluster (spec.target) are listed without their state.
+With -w each change follows as a line, until Ctrl-C.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`

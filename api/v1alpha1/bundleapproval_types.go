@@ -35,9 +35,8 @@ type BundleApprovalSpec struct {
 	// +kubebuilder:validation:MaxLength=40
 	Rollout string `json:"rollout,omitempty"`
 
-	// Plan is the digest of the plan, as status.plan.digest of the BundleDeployment shows
-	// it, or status.waves[].plan or status.removal.plan of the BundleRollout. Another plan is not
-	// concerned, however little it differs.
+	// Plan is the digest of the plan, as status.plan.digest of the BundleDeployment shows it, or status.waves[].plan
+	// or status.removal.plan of the BundleRollout. Another plan is not concerned, however little it differs.
 	// +required
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="must be the digest of a plan, sha256: and 64 hexadecimal digits, as status.plan.digest of the BundleDeployment, or status.waves of the BundleRollout, shows it"

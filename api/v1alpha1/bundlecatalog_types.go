@@ -7,10 +7,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // BundleCatalogSpec says where a file-based catalog (FBC) comes from. It is fetched and verified as the content of a
 // BundleSource is.
 type BundleCatalogSpec struct {
-	// Interval at which a reference that can move (a tag, a range, a branch, a URL without
-	// digest) is resolved again, and a ConfigMap is read again. A reference that cannot move
-	// (a digest, a commit) is not polled. Up to a tenth is subtracted, so that catalogs
-	// spread out.
+	// Interval at which a reference that can move (a tag, a range, a branch, a URL without digest) is resolved again,
+	// and a ConfigMap is read again. A reference that cannot move (a digest, a commit) is not polled. Up to a tenth is
+	// subtracted, so that catalogs spread out.
 	// +optional
 	// +kubebuilder:default="10m"
 	Interval Duration `json:"interval,omitzero"`
@@ -25,9 +24,8 @@ type BundleCatalogSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ServiceAccountName is a ServiceAccount of this namespace. Its imagePullSecrets are
-	// used for the registry of an image, beside the Secret that the image names: the first
-	// 20 of them. Nothing else of it is used.
+	// ServiceAccountName is a ServiceAccount of this namespace. Its imagePullSecrets are used for the registry of an
+	// image, beside the Secret that the image names: the first 20 of them. Nothing else of it is used.
 	// +optional
 	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
 
@@ -43,8 +41,7 @@ type BundleCatalogSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?(/[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?)*)?$')",message="must be a relative path such as catalog/configs: letters, digits, '.', '_' and '-', each part beginning with a letter, digit or '_' and not ending in '.'"
 	Path string `json:"path,omitempty"`
 
-	// Priority decides between catalogs that offer the same package: the highest one wins, as in
-	// OLM v1.
+	// Priority decides between catalogs that offer the same package: the highest one wins, as in OLM v1.
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
 }
@@ -73,8 +70,7 @@ type CatalogSource struct {
 
 // BundleCatalogStatus is what the source controller last saw, and what it serves.
 type BundleCatalogStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about; -1 before
-	// the first reconcile.
+	// ObservedGeneration is the generation of the spec that this status is about; -1 before the first reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -112,8 +108,7 @@ type BundleCatalogStatus struct {
 	// +optional
 	URLs *CatalogURLs `json:"urls,omitempty"`
 
-	// LastHandledReconcileAt is the value of the annotation
-	// reconcile.fluxcd.io/requestedAt that was handled last.
+	// LastHandledReconcileAt is the value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 }
@@ -144,16 +139,14 @@ type CatalogContent struct {
 
 // CatalogURLs are the addresses of a catalog.
 type CatalogURLs struct {
-	// Base is the address below which the catalog is served: api/v1/all has all blobs, api/v1/metas
-	// those with a schema, package or name, as catalogd of OLM v1 serves them, and
-	// api/v1/packages has a line about each package.
+	// Base is the address below which the catalog is served: api/v1/all has all blobs, api/v1/metas those with a
+	// schema, package or name, as catalogd of OLM v1 serves them, and api/v1/packages has a line about each package.
 	// +required
 	Base string `json:"base"`
 }
 
-// BundleCatalog is a file-based catalog, the format of the Operator Lifecycle Manager, from
-// which bundles are found by package, channel and version. The source controller fetches,
-// verifies, indexes and serves it.
+// BundleCatalog is a file-based catalog, the format of the Operator Lifecycle Manager, from which bundles are found
+// by package, channel and version. The source controller fetches, verifies, indexes and serves it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

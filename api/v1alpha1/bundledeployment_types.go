@@ -21,9 +21,8 @@ type BundleDeploymentSpec struct {
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty"`
 
-	// Catalog names a package of BundleCatalogs, with a range of versions and channels. The
-	// controller keeps the bundle that this resolves to, by its digest, in a BundleSource of
-	// the same name. A new version is a new plan.
+	// Catalog names a package of BundleCatalogs, with a range of versions and channels. The controller keeps the
+	// bundle that this resolves to, by its digest, in a BundleSource of the same name. A new version is a new plan.
 	// +optional
 	Catalog *CatalogPackage `json:"catalog,omitempty"`
 
@@ -35,10 +34,9 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
 	Path string `json:"path,omitempty"`
 
-	// Format of the bundle: plain+v0 (a folder of manifests), registry+v1 (a bundle of the
-	// Operator Lifecycle Manager), helm (a chart) or kustomize (a kustomization; its bases
-	// have to be in the artifact, too). It is detected if left out; if the content is
-	// ambiguous, the condition Converted says what was found.
+	// Format of the bundle: plain+v0 (a folder of manifests), registry+v1 (a bundle of the Operator Lifecycle
+	// Manager), helm (a chart) or kustomize (a kustomization; its bases have to be in the artifact, too). It is
+	// detected if left out; if the content is ambiguous, the condition Converted says what was found.
 	// +optional
 	Format Format `json:"format,omitempty"`
 
@@ -61,8 +59,7 @@ type BundleDeploymentSpec struct {
 	// +optional
 	Helm *HelmOptions `json:"helm,omitempty"`
 
-	// Processors change the objects of a bundle of any format, one after the other, in this
-	// order.
+	// Processors change the objects of a bundle of any format. They run in the order of the list, each on the result of the one before.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -82,7 +79,7 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
 
-	// Apply says how objects are written that exist already, or that need care.
+	// Apply says how objects are written: existing ones, immutable fields, kinds that the cluster may lack, and CRDs.
 	// +optional
 	// +kubebuilder:default={}
 	Apply ApplyOptions `json:"apply,omitzero"`
@@ -92,12 +89,12 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default={}
 	Prune PruneOptions `json:"prune,omitzero"`
 
-	// Drift says what is done about objects that another client changed or deleted, and
-	// which fields are left to other clients. Drift is corrected by default.
+	// Drift says what is done about objects that another client changed or deleted, and which fields are left to other clients.
+	// By default it is corrected, in all fields of the bundle.
 	// +optional
 	Drift *DriftOptions `json:"drift,omitempty"`
 
-	// Health says which objects have to be healthy, when, and what that means.
+	// Health says which objects have to be healthy, by which rules, and within what time.
 	// +optional
 	// +kubebuilder:default={}
 	Health HealthOptions `json:"health,omitzero"`
@@ -106,18 +103,16 @@ type BundleDeploymentSpec struct {
 	// +optional
 	Remediation *RemediationOptions `json:"remediation,omitempty"`
 
-	// DeletionPolicy says what happens to the objects when this BundleDeployment is deleted.
-	// Delete, the default, deletes them in order. Orphan keeps all objects, with the
-	// annotation satchel.dev/orphaned, and the next BundleDeployment that contains one of them
-	// adopts it. The annotation satchel.dev/deletion-policy: Orphan keeps a single object,
-	// also when it leaves the bundle.
+	// DeletionPolicy says what happens to the objects when this BundleDeployment is deleted. Delete, the default,
+	// deletes them in order. Orphan keeps all objects, with the annotation satchel.dev/orphaned, and the next
+	// BundleDeployment that contains one of them adopts it. The annotation satchel.dev/deletion-policy: Orphan keeps a
+	// single object, also when it leaves the bundle.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Interval at which all installed objects are compared with the bundle, in addition
-	// to the watches by which drift is corrected at once. Up to a tenth is subtracted, so
-	// that deployments spread out.
+	// Interval at which all installed objects are compared with the bundle, in addition to the watches by which drift
+	// is corrected at once. Up to a tenth is subtracted, so that deployments spread out.
 	// +optional
 	// +kubebuilder:default="10m"
 	Interval Duration `json:"interval,omitzero"`
@@ -128,9 +123,8 @@ type BundleDeploymentSpec struct {
 	// +kubebuilder:default="1m"
 	RetryInterval Duration `json:"retryInterval,omitzero"`
 
-	// Suspend stops installing, upgrading and correcting drift, and the renewal of
-	// self-signed certificates; a warning is reported before they expire. Deletion still
-	// works.
+	// Suspend stops installing, upgrading and correcting drift, and the renewal of self-signed certificates; a warning
+	// is reported before they expire. Deletion still works.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -165,36 +159,32 @@ type DeploymentTarget struct {
 	// +optional
 	ClusterReference `json:",inline"`
 
-	// ServiceAccountName is a ServiceAccount of the remote cluster, in the
-	// namespace there with the name of this one. It is impersonated for every read and
-	// write of the bundle's objects, and the user of the kubeconfig needs the permission
-	// to impersonate it. Satchel does not check that it exists. By default the user of
-	// the kubeconfig itself is used.
+	// ServiceAccountName is a ServiceAccount of the remote cluster, in the namespace there with the name of this one.
+	// It is impersonated for every read and write of the bundle's objects, and the user of the kubeconfig needs the
+	// permission to impersonate it. Satchel does not check that it exists. By default the user of the kubeconfig
+	// itself is used.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
 }
 
-// ApplyOptions say how objects are written that exist already, or that need care.
+// ApplyOptions say how objects are written.
 type ApplyOptions struct {
-	// CollisionProtection says what happens to objects of the bundle that exist already and
-	// that this deployment did not create. Prevent, the default, refuses the plan; only an
-	// object with the annotation satchel.dev/orphaned is adopted. IfUnmanaged adopts unmanaged
-	// objects: without labels or annotations of Flux, Argo CD, Helm, the Operator Lifecycle
-	// Manager or a BundleDeployment, and without a controlling owner reference. None adopts
-	// any object but that of another BundleDeployment. The labels and annotations of the
-	// former owner are removed from an adopted object, and so are fields that kubectl or those
-	// tools set and the bundle does not contain.
+	// CollisionProtection says what happens to objects of the bundle that exist already and that this deployment did
+	// not create. Prevent, the default, refuses the plan; only an object with the annotation satchel.dev/orphaned is
+	// adopted. IfUnmanaged adopts unmanaged objects: without labels or annotations of Flux, Argo CD, Helm, the
+	// Operator Lifecycle Manager or a BundleDeployment, and without a controlling owner reference. None adopts any
+	// object but that of another BundleDeployment. The labels and annotations of the former owner are removed from an
+	// adopted object, and so are fields that kubectl or those tools set and the bundle does not contain.
 	// +optional
 	// +kubebuilder:default=Prevent
 	CollisionProtection CollisionProtection `json:"collisionProtection,omitempty"`
 
-	// Recreate says what happens when the API server refuses a change because a field is
-	// immutable, such as the template of a Job. None, the default, reports it and keeps
-	// the applied revision; OnImmutableChange deletes the object and recreates it once.
-	// PersistentVolumeClaims, PersistentVolumes, Namespaces, CustomResourceDefinitions
-	// and objects with the annotation satchel.dev/deletion-policy are never deleted for
-	// that, nor are StatefulSets if their PersistentVolumeClaims would be deleted too.
+	// Recreate says what happens when the API server refuses a change because a field is immutable, such as the
+	// template of a Job. None, the default, reports it and keeps the applied revision; OnImmutableChange deletes the
+	// object and recreates it once. PersistentVolumeClaims, PersistentVolumes, Namespaces, CustomResourceDefinitions
+	// and objects with the annotation satchel.dev/deletion-policy are never deleted for that, nor are StatefulSets if
+	// their PersistentVolumeClaims would be deleted too.
 	// +optional
 	// +kubebuilder:default=None
 	Recreate Recreate `json:"recreate,omitempty"`
@@ -208,10 +198,9 @@ type ApplyOptions struct {
 	// +kubebuilder:validation:MaxItems=50
 	OptionalKinds []OptionalKind `json:"optionalKinds,omitempty"`
 
-	// PodSecurityLabels permits the Namespaces of the bundle to carry labels of
-	// pod-security.kubernetes.io, which decide what Pods may do there. Without it the plan of
-	// such a bundle is refused while spec.approval.mode is Automatic; in the other modes
-	// the labels are part of what is approved.
+	// PodSecurityLabels permits the Namespaces of the bundle to carry labels of pod-security.kubernetes.io, which
+	// decide what Pods may do there. Without it the plan of such a bundle is refused while spec.approval.mode is
+	// Automatic; in the other modes the labels are part of what is approved.
 	// +optional
 	PodSecurityLabels bool `json:"podSecurityLabels,omitempty"`
 
@@ -220,11 +209,11 @@ type ApplyOptions struct {
 	CRDs *CRDOptions `json:"crds,omitempty"`
 }
 
-// HealthOptions say which objects have to be healthy, when, and what that means.
+// HealthOptions say which objects have to be healthy, by which rules, and within what time.
 type HealthOptions struct {
-	// Timeout is how long a revision may take to become healthy after it was
-	// applied, before it is reported as failed. It is still watched then, and Ready
-	// becomes True when it recovers. CustomResourceDefinitions have as long to be served.
+	// Timeout is how long a revision may take to become healthy after it was applied, before it is reported as failed. It is
+	// still watched then, and Ready becomes True when it recovers. The same timeout applies to CustomResourceDefinitions that are
+	// not served yet, to hooks, to each phase, and to deletions before the apply.
 	// +optional
 	// +kubebuilder:default="5m"
 	Timeout Duration `json:"timeout,omitzero"`
@@ -236,8 +225,7 @@ type HealthOptions struct {
 	// +kubebuilder:validation:MaxItems=100
 	Checks []HealthCheck `json:"checks,omitempty"`
 
-	// Expressions compute the health of some kinds with CEL, instead of from the
-	// usual fields of their status.
+	// Expressions compute the health of some kinds with CEL, instead of from the usual fields of their status.
 	// +optional
 	// +listType=map
 	// +listMapKey=apiVersion
@@ -262,8 +250,7 @@ const (
 	FormatKustomize Format = "kustomize"
 )
 
-// SourceReference names the source of a deployment, in the same namespace: a
-// BundleSource, or a source of Flux.
+// SourceReference names the source of a deployment, in the same namespace: a BundleSource, or a source of Flux.
 //
 // +kubebuilder:validation:XValidation:rule="(self.kind == 'BundleSource') == (self.apiVersion == 'satchel.dev/v1alpha1')",message="a BundleSource has apiVersion satchel.dev/v1alpha1, and GitRepository, OCIRepository, Bucket and ExternalArtifact have source.toolkit.fluxcd.io/v1"
 type SourceReference struct {
@@ -274,8 +261,7 @@ type SourceReference struct {
 	// +kubebuilder:default="satchel.dev/v1alpha1"
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Kind of the source. Of sources of Flux only the digest of the artifact is checked,
-	// because Flux verifies them.
+	// Kind of the source. Of sources of Flux only the digest of the artifact is checked, because Flux verifies them.
 	// +required
 	// +kubebuilder:validation:Enum=BundleSource;GitRepository;OCIRepository;Bucket;ExternalArtifact
 	Kind string `json:"kind"`
@@ -289,8 +275,7 @@ type SourceReference struct {
 
 // BundleDeploymentStatus is what the deployment controller last saw and did.
 type BundleDeploymentStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about; -1 before
-	// the first reconcile.
+	// ObservedGeneration is the generation of the spec that this status is about; -1 before the first reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -307,11 +292,10 @@ type BundleDeploymentStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Server string `json:"server,omitempty"`
 
-	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one
-	// a step: SourceReady, Converted, Planned, Applied, Healthy. ApprovalPending is
-	// present while a plan waits for an approval, or a deletion for a higher prune limit;
-	// RemovalBlocked while the objects of a deleted BundleDeployment cannot be removed.
-	// With spec.catalog there are also Resolved, and Deprecated while the catalog says that.
+	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one a step: SourceReady, Converted,
+	// Planned, Applied, Healthy. ApprovalPending is present while a plan waits for an approval, or a deletion for a
+	// higher prune limit; RemovalBlocked while the objects of a deleted BundleDeployment cannot be removed. With
+	// spec.catalog there are also Resolved, and Deprecated while the catalog says that.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -321,8 +305,7 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Attempted AttemptedRevision `json:"attempted,omitzero"`
 
-	// Applied is the last revision that was applied completely. Its drift is corrected, also
-	// while a newer one fails.
+	// Applied is the last revision that was applied completely. Its drift is corrected, also while a newer one fails.
 	// +optional
 	Applied AppliedRevision `json:"applied,omitzero"`
 
@@ -330,9 +313,8 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Healthy HealthyRevision `json:"healthy,omitzero"`
 
-	// Rejected is the revision that failed and was rolled back to the last healthy
-	// one. It is not tried again until the source has another revision, the spec changes,
-	// or a reconcile is requested.
+	// Rejected is the revision that failed and was rolled back to the last healthy one. It is not tried again until
+	// the source has another revision, the spec changes, or a reconcile is requested.
 	// +optional
 	Rejected RejectedRevision `json:"rejected,omitzero"`
 
@@ -349,8 +331,7 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Executed *ExecutedPlan `json:"executed,omitempty"`
 
-	// Hooks tells of the hooks that ran, or run, with what is installed; empty for bundles
-	// that never had any.
+	// Hooks tells of the hooks that ran, or run, with what is installed; empty for bundles that never had any.
 	// +optional
 	Hooks *HooksStatus `json:"hooks,omitempty"`
 
@@ -366,9 +347,8 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Catalog *CatalogPackageStatus `json:"catalog,omitempty"`
 
-	// CertificateExpirationTime is when the first of the self-signed certificates that
-	// serve the bundle's webhooks ends. They are renewed long before,
-	// unless the deployment is suspended.
+	// CertificateExpirationTime is when the first of the self-signed certificates that serve the bundle's webhooks
+	// ends. They are renewed long before, unless the deployment is suspended.
 	// +optional
 	CertificateExpirationTime *metav1.Time `json:"certificateExpirationTime,omitempty"`
 
@@ -386,8 +366,7 @@ type BundleDeploymentStatus struct {
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
 
-	// LastHandledReconcileAt is the value of the annotation
-	// reconcile.fluxcd.io/requestedAt that was handled last.
+	// LastHandledReconcileAt is the value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 }
@@ -405,23 +384,21 @@ type AppliedRevision struct {
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
-	// OriginRevision names the revision as its upstream does, such as main@sha1:<commit> or
-	// v1.2.3@sha256:<manifest digest>: the originRevision of the BundleSource, or
-	// org.opencontainers.image.revision of the artifact of a Flux source, and without that
-	// the revision. When only this changes, nothing is applied.
+	// OriginRevision names the revision as its upstream does, such as main@sha1:<commit> or v1.2.3@sha256:<manifest
+	// digest>: the originRevision of the BundleSource, or org.opencontainers.image.revision of the artifact of a Flux
+	// source, and without that the revision. When only this changes, nothing is applied.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	OriginRevision string `json:"originRevision,omitempty"`
 
-	// Version of the bundle: of the package of a registry+v1 bundle, or of the chart. Other
-	// formats have none; there it is the tag of the origin revision, if that is a semantic
-	// version.
+	// Version of the bundle: of the package of a registry+v1 bundle, or of the chart. Other formats have none; there
+	// it is the tag of the origin revision, if that is a semantic version.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Version string `json:"version,omitempty"`
 
 	// CompletionTime is when all objects of the revision were applied, last with one that had
-	// to be created or updated; repairing drift does not move it. The timeout counts from then.
+	// to be created or updated; repairing drift does not move it. spec.health.timeout counts from then.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
@@ -432,8 +409,7 @@ type HealthyRevision struct {
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
-	// Artifact is where the content of the revision was loaded from: remediation may have to
-	// go back to it.
+	// Artifact is where the content of the revision was loaded from: remediation may have to go back to it.
 	// +optional
 	Artifact *KeptArtifact `json:"artifact,omitempty"`
 
@@ -442,9 +418,8 @@ type HealthyRevision struct {
 	// +optional
 	Package *PackageStatus `json:"package,omitempty"`
 
-	// Requires are the packages and kinds that the bundle requires, where it is in the format
-	// registry+v1, at most 50. A plan of another BundleDeployment of this namespace that takes
-	// one of them away is refused.
+	// Requires are the packages and kinds that the bundle requires, where it is in the format registry+v1, at most 50.
+	// A plan of another BundleDeployment of this namespace that takes one of them away is refused.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -470,10 +445,9 @@ type PlanStatus struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// Content is the digest of the converted objects without the values of Secrets. It is
-	// the same wherever the bundle is converted with the same options, without a cluster.
-	// It is left out where values of a Secret went into the conversion, because readers of
-	// the status could use it to guess them.
+	// Content is the digest of the converted objects without the values of Secrets. It is the same wherever the bundle
+	// is converted with the same options, without a cluster. It is left out where values of a Secret went into the
+	// conversion, because readers of the status could use it to guess them.
 	// +optional
 	Content string `json:"content,omitempty"`
 
@@ -557,9 +531,8 @@ type ObjectCounts struct {
 	// Applied is the number of objects that are as the bundle has them.
 	Applied int32 `json:"applied"`
 
-	// Skipped is the number of objects that are not applied, because their kind is
-	// among spec.apply.optionalKinds and the cluster does not serve it. They are applied as
-	// soon as it does.
+	// Skipped is the number of objects that are not applied, because their kind is among spec.apply.optionalKinds and
+	// the cluster does not serve it. They are applied as soon as it does.
 	// +optional
 	Skipped int32 `json:"skipped,omitempty"`
 

@@ -6,10 +6,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // BundleImagePolicySpec says how the images with a prefix of their names are fetched.
 type BundleImagePolicySpec struct {
-	// Images are the rules, each for the images with a prefix. The rule with the longest
-	// prefix of an image counts, and no other one. The rules of all BundleImagePolicies of a
-	// namespace are one list: several with the same prefix count together, in the order of the
-	// names of their BundleImagePolicies.
+	// Images are the rules, each for the images with a prefix. The rule with the longest prefix of an image counts,
+	// and no other one. The rules of all BundleImagePolicies of a namespace are one list: several with the same prefix
+	// count together, in the order of the names of their BundleImagePolicies.
 	// +required
 	// +listType=map
 	// +listMapKey=prefix
@@ -41,10 +40,9 @@ const AllTenants = "All"
 // +kubebuilder:validation:XValidation:rule="(has(self.mirrors) && self.mirrors.size() > 0) || !((has(self.tags) && self.tags) || (has(self.insecure) && self.insecure))",message="tags and insecure are about mirrors: add mirrors"
 // +kubebuilder:validation:XValidation:rule="!has(self.tenants) || has(self.secretRef) || has(self.certSecretRef)",message="tenants says who may use the login in secretRef or certSecretRef: add one, or remove tenants"
 type ImageRule struct {
-	// Prefix of the names of images: a host, with its port if that is not 443 or 80, and any number of
-	// whole path components: quay.io/org is a prefix of quay.io/org/app and not of
-	// quay.io/organization/app. Names are compared in their full form: nginx is
-	// docker.io/library/nginx. The empty prefix is one of all images.
+	// Prefix of the names of images: a host, with its port if that is not 443 or 80, and any number of whole path
+	// components: quay.io/org is a prefix of quay.io/org/app and not of quay.io/organization/app. Names are compared
+	// in their full form: nginx is docker.io/library/nginx. The empty prefix is one of all images.
 	// +required
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([^/]*[.][^/]*|localhost|[[][^/]*[]]):(80|443)(/|$)')",message="must not have a default port, 80 or 443: write the host alone"
@@ -52,11 +50,10 @@ type ImageRule struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9-]+([.][a-z0-9-]+)*:[1-9][0-9]{0,4}|[[][0-9a-f:.]+[]](:[1-9][0-9]{0,4})?|[a-z0-9-]+([.][a-z0-9-]+)+:[1-9][0-9]{0,4})(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')",message="must begin with the host of a registry in lower case, and may go on with whole path components, without a tag: quay.io, quay.io/org or docker.io/library/nginx"
 	Prefix string `json:"prefix"`
 
-	// Mirrors are tried in order before the registry in the image's name. Each stands in the
-	// place of the prefix: with the prefix quay.io/org and the mirror mirror.example.org/quay,
-	// quay.io/org/app is looked for at mirror.example.org/quay/app. An image that is named by a
-	// digest, or was resolved to one, is the same wherever it comes from; signatures are looked
-	// for at the mirrors as well, and checked for the original name.
+	// Mirrors are tried in order before the registry in the image's name. Each stands in the place of the prefix: with
+	// the prefix quay.io/org and the mirror mirror.example.org/quay, quay.io/org/app is looked for at
+	// mirror.example.org/quay/app. An image that is named by a digest, or was resolved to one, is the same wherever it
+	// comes from; signatures are looked for at the mirrors as well, and checked for the original name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -72,9 +69,8 @@ type ImageRule struct {
 	// +kubebuilder:validation:Enum=Fallback;Never
 	Source ImageSourceMode `json:"source,omitempty"`
 
-	// Tags asks the mirrors also what a tag or a range of versions stands for, and so lets them
-	// decide which content that is. Without it they are asked for digests only, and tags
-	// are resolved by the registry in the image's name.
+	// Tags asks the mirrors also what a tag or a range of versions stands for, and so lets them decide which content
+	// that is. Without it they are asked for digests only, and tags are resolved by the registry in the image's name.
 	// +optional
 	Tags bool `json:"tags,omitempty"`
 
@@ -83,10 +79,9 @@ type ImageRule struct {
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
 
-	// SecretRef names a Secret of the type kubernetes.io/dockerconfigjson. Of its logins, those for
-	// the prefix and the mirrors of this rule are used, and sent nowhere else. The
-	// secretRef of an image takes precedence over it, and it takes precedence over the pull secrets of
-	// a ServiceAccount.
+	// SecretRef names a Secret of the type kubernetes.io/dockerconfigjson. Of its logins, those for the prefix and the
+	// mirrors of this rule are used, and sent nowhere else. The secretRef of an image takes precedence over it, and it
+	// takes precedence over the pull secrets of a ServiceAccount.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
@@ -96,10 +91,9 @@ type ImageRule struct {
 	// +optional
 	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
 
-	// ProxySecretRef names a Secret with the address of a proxy (http://host:port), and
-	// username and password where the proxy wants them, through which the mirrors are reached. The
-	// registry in the image's name is reached through it unless the image has a
-	// proxySecretRef.
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port), and username and password where
+	// the proxy wants them, through which the mirrors are reached. The registry in the image's name is reached through
+	// it unless the image has a proxySecretRef.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -120,17 +114,15 @@ type ImageRule struct {
 	// +kubebuilder:validation:items:XValidation:rule="self == 'All' || self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",message="must be the name of a namespace, or All"
 	Tenants []string `json:"tenants,omitempty"`
 
-	// Deny refuses these images. What was published of them is withdrawn; deployments that
-	// run it keep it.
+	// Deny refuses these images. What was published of them is withdrawn; deployments that run it keep it.
 	// +optional
 	Deny bool `json:"deny,omitempty"`
 }
 
-// BundleImagePolicy says, by prefixes of their names, from which mirrors and with which logins the
-// images of BundleSources and BundleCatalogs are fetched, which signatures they need, and which
-// images are refused. It counts in its own namespace; in the shared namespace, which the flag
-// --shared-catalog-namespace of the source controller names, it counts for all namespaces, and
-// the policies of another namespace can add to it and never loosen it.
+// BundleImagePolicy says, by prefixes of their names, from which mirrors and with which logins the images of
+// BundleSources and BundleCatalogs are fetched, which signatures they need, and which images are refused. It counts
+// in its own namespace; in the shared namespace, which the flag --shared-catalog-namespace of the source controller
+// names, it counts for all namespaces, and the policies of another namespace can add to it and never loosen it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=satchel,shortName=bimg

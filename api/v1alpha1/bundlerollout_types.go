@@ -48,9 +48,8 @@ const (
 
 // BundleRolloutSpec says which bundle goes to which clusters, and in which order.
 type BundleRolloutSpec struct {
-	// Suspend stops further starts: no cluster gets another revision. What runs is still
-	// reconciled, with drift corrected, by the BundleDeployments. Clusters that were started
-	// are not stopped.
+	// Suspend stops further starts: no cluster gets another revision. The BundleDeployments still reconcile and correct
+	// drift. Clusters that were started are not stopped.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -79,12 +78,11 @@ type BundleRolloutSpec struct {
 	// +required
 	Template RolloutTemplate `json:"template"`
 
-	// Variables are values that differ between clusters. $(name) is replaced in path,
-	// target.namespace, target.serviceAccountName, helm.releaseName, names in helm.valuesFrom, and
-	// names in valuesFrom and values of variables in processors; "$$(name)" results in $(name).
-	// $(cluster) is the name of the cluster. Each processor of the template with variables gets
-	// these variables as well, unless it sets them itself. A value may have
-	// at most 4 KiB, and the spec of a BundleDeployment at most 256 KiB with its variables replaced.
+	// Variables are values that differ between clusters. $(name) is replaced in path, target.namespace,
+	// target.serviceAccountName, helm.releaseName, names in helm.valuesFrom, and names in valuesFrom and values of
+	// variables in processors; "$$(name)" results in $(name). $(cluster) is the name of the cluster. Each processor of
+	// the template with variables gets these variables as well, unless it sets them itself. A value may have at most 4
+	// KiB, and the spec of a BundleDeployment at most 256 KiB with its variables replaced.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -122,8 +120,7 @@ type BundleRolloutSpec struct {
 	// +kubebuilder:default=Orphan
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// HistoryLimit is how many finished revisions status.history lists. It is possible to go
-	// back to these.
+	// HistoryLimit is how many finished revisions status.history lists. It is possible to go back to these.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1
@@ -155,22 +152,19 @@ type RolloutClusters struct {
 	// +optional
 	Cluster *RolloutCluster `json:"cluster,omitempty"`
 
-	// KubeConfigSecrets are clusters with a kubeconfig in a Secret of this namespace, one a
-	// Secret. A cluster has the name, the labels and the annotations of its Secret. The Secrets
-	// are listed, without their content, as the ServiceAccount of the template, which needs
-	// permission to list them.
+	// KubeConfigSecrets are clusters with a kubeconfig in a Secret of this namespace, one a Secret. A cluster has the
+	// name, the labels and the annotations of its Secret. The Secrets are listed, without their content, as the
+	// ServiceAccount of the template, which needs permission to list them.
 	// +optional
 	KubeConfigSecrets *KubeConfigSecretClusters `json:"kubeConfigSecrets,omitempty"`
 
-	// ClusterAPI are objects of kind Cluster, of the API group cluster.x-k8s.io, in this
-	// namespace. The kubeconfig is in the Secret that Cluster API writes, which is the name of
-	// the cluster and -kubeconfig.
+	// ClusterAPI are objects of kind Cluster, of the API group cluster.x-k8s.io, in this namespace. The kubeconfig is
+	// in the Secret that Cluster API writes, which is the name of the cluster and -kubeconfig.
 	// +optional
 	ClusterAPI *ClusterAPIClusters `json:"clusterAPI,omitempty"`
 
-	// ClusterProfiles are objects of kind ClusterProfile, of the API group multicluster.x-k8s.io,
-	// in this namespace. A cluster has the name, the labels and the annotations of its ClusterProfile, and
-	// its properties for variables.
+	// ClusterProfiles are objects of kind ClusterProfile, of the API group multicluster.x-k8s.io, in this namespace. A
+	// cluster has the name, the labels and the annotations of its ClusterProfile, and its properties for variables.
 	// +optional
 	ClusterProfiles *ClusterProfileClusters `json:"clusterProfiles,omitempty"`
 }
@@ -255,11 +249,10 @@ type RolloutTemplate struct {
 	// +optional
 	Metadata RolloutTemplateMetadata `json:"metadata,omitzero"`
 
-	// Spec is a BundleDeployment spec without source, sourceRef, catalog, target.kubeConfig,
-	// target.clusterProfileRef, suspend and dependsOn, which the rollout sets. serviceAccountName
-	// is required. Unknown fields and invalid values are reported by the condition Ready with the
-	// reason InvalidSpec, and no cluster is changed then. target.namespace cannot change after the
-	// first revision.
+	// Spec is a BundleDeployment spec without source, sourceRef, catalog, target.kubeConfig, target.clusterProfileRef,
+	// suspend and dependsOn, which the rollout sets. serviceAccountName is required. Unknown fields and invalid values
+	// are reported by the condition Ready with the reason InvalidSpec, and no cluster is changed then.
+	// target.namespace cannot change after the first revision.
 	// +required
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -333,7 +326,7 @@ type RolloutOverride struct {
 	Selector metav1.LabelSelector `json:"selector"`
 
 	// Patch is a JSON merge patch (RFC 7386) of the spec of the template: null removes a field,
-	// and a list is replaced as a whole. It may not contain source, sourceRef, catalog, suspend,
+	// and a list, such as processors, is replaced as a whole. It may not contain source, sourceRef, catalog, suspend,
 	// dependsOn, serviceAccountName, approval and target.namespace, target.kubeConfig and
 	// target.clusterProfileRef. At most 16 KiB.
 	// +required

@@ -7,25 +7,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BundleSourceSpec says where a bundle comes from. What the references resolve
-// to is fetched by digest, composed into one tree and published as an
-// immutable artifact.
+// BundleSourceSpec says where a bundle comes from. What the references resolve to is fetched by digest, composed into
+// one tree and published as an immutable artifact.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.immutable) && self.immutable)",message="immutable cannot be unset; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || self.sources == oldSelf.sources",message="sources cannot change while immutable is true; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.immutable) && oldSelf.immutable) || (has(self.ignore) == has(oldSelf.ignore) && (!has(self.ignore) || self.ignore == oldSelf.ignore))",message="ignore cannot change while immutable is true; create another BundleSource instead"
 // +kubebuilder:validation:XValidation:rule="!self.sources.exists(s, has(s.upload)) || (self.sources.size() == 1 && (!has(self.sources[0].destination) || self.sources[0].destination == \"\") && (!has(self.ignore) || self.ignore == \"\"))",message="an upload is the whole artifact: it must be the only source, without a destination, and without ignore (leave files out when uploading)"
 type BundleSourceSpec struct {
-	// Interval at which references that can move (a tag, a range, a branch, a URL without
-	// digest) are resolved again, and ConfigMaps are read again. References that cannot
-	// move (a digest, a commit) are not polled. Up to a tenth is subtracted, so that sources
-	// spread out.
+	// Interval at which references that can move (a tag, a range, a branch, a URL without digest) are resolved again,
+	// and ConfigMaps are read again. References that cannot move (a digest, a commit) are not polled. Up to a tenth is
+	// subtracted, so that sources spread out.
 	// +optional
 	// +kubebuilder:default="10m"
 	Interval Duration `json:"interval,omitzero"`
 
-	// Timeout bounds one whole fetch of all sources: resolving, downloading,
-	// unpacking and storing.
+	// Timeout bounds one whole fetch of all sources: resolving, downloading, unpacking and storing.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) <= duration('1h')",message="must be at most 1h"
@@ -35,9 +32,8 @@ type BundleSourceSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Immutable makes this source like an immutable ConfigMap: sources and ignore
-	// can no longer change, and what a moving reference resolved to first is kept
-	// for good. It cannot be unset.
+	// Immutable makes this source like an immutable ConfigMap: sources and ignore can no longer change, and what a
+	// moving reference resolved to first is kept for good. It cannot be unset.
 	// +optional
 	Immutable bool `json:"immutable,omitempty"`
 
@@ -48,9 +44,8 @@ type BundleSourceSpec struct {
 	// +kubebuilder:validation:MaxLength=16384
 	Ignore string `json:"ignore,omitempty"`
 
-	// ServiceAccountName is a ServiceAccount of this namespace. Its imagePullSecrets are
-	// used for the registries of images, beside the Secret that an image names: the first
-	// 20 of them. Nothing else of it is used.
+	// ServiceAccountName is a ServiceAccount of this namespace. Its imagePullSecrets are used for the registries of
+	// images, beside the Secret that an image names: the first 20 of them. Nothing else of it is used.
 	// +optional
 	ServiceAccountName ServiceAccountName `json:"serviceAccountName,omitempty"`
 
@@ -71,8 +66,7 @@ type BundleSourceSpec struct {
 	Sources []Source `json:"sources"`
 }
 
-// Source is one place from which files come: exactly one of image, git, http, helm,
-// configMap and upload.
+// Source is one place from which files come: exactly one of image, git, http, helm, configMap and upload.
 //
 // +kubebuilder:validation:ExactlyOneOf=image;git;http;helm;configMap;upload
 type Source struct {
@@ -111,16 +105,14 @@ type Source struct {
 	Upload *UploadSource `json:"upload,omitempty"`
 }
 
-// ImageSource is a container image or OCI artifact. All its layers are
-// flattened into one tree.
+// ImageSource is a container image or OCI artifact. All its layers are flattened into one tree.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.version) || (!self.reference.contains('@') && !self.reference.matches(':[^/]*$'))",message="version chooses the tag: remove tag and digest from reference"
 // +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider == 'generic' || !(has(self.certSecretRef) || (has(self.insecure) && self.insecure))",message="a cloud's login goes to that cloud only: remove certSecretRef and insecure, or the provider"
 type ImageSource struct {
-	// Reference is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or
-	// quay.io/org/bundle@sha256:... Without either, the tag is latest, unless version
-	// chooses it. Without a host the registry is Docker Hub. A tag is resolved to a digest
-	// once an interval, and that digest is what is fetched.
+	// Reference is the image, with a tag or a digest: quay.io/org/bundle:v1.2.3 or quay.io/org/bundle@sha256:...
+	// Without either, the tag is latest, unless version chooses it. Without a host the registry is Docker Hub. A tag
+	// is resolved to a digest once an interval, and that digest is what is fetched.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -128,18 +120,16 @@ type ImageSource struct {
 	// +kubebuilder:validation:XValidation:rule="self.contains('://') || self.matches('^[][A-Za-z0-9._:/@-]*$')",message="must be an image reference such as quay.io/org/bundle:v1.2.3, without blanks, a query or other signs"
 	Reference string `json:"reference"`
 
-	// Platform chooses the child of a multi-platform index, as os/arch or
-	// os/arch/variant. It is the same on every node, since bundles hold manifests.
-	// Without it linux/amd64 is taken, or the only image of the index.
+	// Platform chooses the child of a multi-platform index, as os/arch or os/arch/variant. It is the same on every
+	// node, since bundles hold manifests. Without it linux/amd64 is taken, or the only image of the index.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$')",message="must be os/arch or os/arch/variant, such as linux/amd64"
 	Platform string `json:"platform,omitempty"`
 
-	// Version is a range such as ">=1.2 <2"; the newest tag within it is taken, and
-	// looked for again every interval. Only full versions such as 1.2.3 and v1.2.3 count,
-	// and prereleases only where the range names one. The tag 1.2.3_build.7 is the version
-	// 1.2.3+build.7; a version that is written with build metadata means this build only.
+	// Version is a range such as ">=1.2 <2"; the newest tag within it is taken, and looked for again every interval.
+	// Only full versions such as 1.2.3 and v1.2.3 count, and prereleases only where the range names one. The tag
+	// 1.2.3_build.7 is the version 1.2.3+build.7; a version that is written with build metadata means this build only.
 	// A repository may have 100,000 tags, of which 20,000 are versions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -151,30 +141,26 @@ type ImageSource struct {
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
 
-	// Provider logs in to the registry of a cloud (aws, azure, gcp) with the source
-	// controller's own identity there, which the controller's flag --cloud-logins has
-	// to permit. The login is sent to registries of that cloud only. A proxy is used for
-	// the registry and not for the login. With generic, or without a provider, Secrets hold
-	// the login.
+	// Provider logs in to the registry of a cloud (aws, azure, gcp) with the source controller's own identity there,
+	// which the controller's flag --cloud-logins has to permit. The login is sent to registries of that cloud only. A
+	// proxy is used for the registry and not for the login. With generic, or without a provider, Secrets hold the
+	// login.
 	// +optional
 	// +kubebuilder:validation:Enum=generic;aws;azure;gcp
 	Provider string `json:"provider,omitempty"`
 
-	// SecretRef names a Secret of the type kubernetes.io/dockerconfigjson with the login to
-	// the registry. It takes precedence over the pull secrets of the source's
-	// serviceAccountName.
+	// SecretRef names a Secret of the type kubernetes.io/dockerconfigjson with the login to the registry. It takes
+	// precedence over the pull secrets of the source's serviceAccountName.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
-	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside
-	// the system's, or tls.crt and tls.key, a certificate that is shown to the
-	// registry, or both.
+	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside the system's, or tls.crt and
+	// tls.key, a certificate that is shown to the registry, or both.
 	// +optional
 	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
 
-	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
-	// and username and password where the proxy wants them. Environment variables
-	// are ignored.
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port), and username and password where
+	// the proxy wants them. Environment variables are ignored.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -210,16 +196,14 @@ type ImageVerification struct {
 	// +kubebuilder:validation:MaxItems=32
 	MatchOIDCIdentity []OIDCIdentity `json:"matchOIDCIdentity,omitempty"`
 
-	// TrustedRootSecretRef names a Secret with trusted_root.json, the authorities and
-	// logs of Sigstore that are trusted. With keys it is optional: without it no entry
-	// in a log is asked for.
+	// TrustedRootSecretRef names a Secret with trusted_root.json, the authorities and logs of Sigstore that are
+	// trusted. With keys it is optional: without it no entry in a log is asked for.
 	// +optional
 	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
 
-	// TransparencyLog says whether a signature by a key has to be in a log of the trusted
-	// root: Required, the default, or Ignore. It is for keys beside a trusted root: without
-	// one there is no log to look in, and identities always need one. With Required every
-	// accepted signature is public, also one by a stolen key.
+	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, the default,
+	// or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities always
+	// need one. With Required every accepted signature is public, also one by a stolen key.
 	// +optional
 	// +kubebuilder:validation:Enum=Required;Ignore
 	TransparencyLog string `json:"transparencyLog,omitempty"`
@@ -237,9 +221,8 @@ type OIDCIdentity struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Issuer string `json:"issuer,omitempty"`
 
-	// IssuerRegExp matches the issuer, such as ^https://(eu|us)[.]login[.]example[.]org$, in
-	// the syntax of RE2. A pattern has at most 2,048 instructions when compiled, and all
-	// patterns of a source 32,768.
+	// IssuerRegExp matches the issuer, such as ^https://(eu|us)[.]login[.]example[.]org$, in the syntax of RE2. A
+	// pattern has at most 2,048 instructions when compiled, and all patterns of a source 32,768.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -266,9 +249,8 @@ type OIDCIdentity struct {
 // +kubebuilder:validation:XValidation:rule="!self.url.startsWith('ssh:') || has(self.secretRef)",message="an ssh:// repository needs secretRef, a Secret with identity and known_hosts"
 // +kubebuilder:validation:XValidation:rule="!has(self.provider) || self.provider != 'github' || (has(self.secretRef) && self.url.startsWith('https:'))",message="provider github needs an https:// repository and secretRef, a Secret with the GitHub App"
 type GitSource struct {
-	// URL of the repository: https://host/path or
-	// ssh://user@host/path. Plain http is accepted only for hosts that the source
-	// controller's --insecure-hosts flag lists.
+	// URL of the repository: https://host/path or ssh://user@host/path. Plain http is accepted only for hosts that the
+	// source controller's --insecure-hosts flag lists.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https?://[^[:space:][:cntrl:]/?#@-][^[:space:][:cntrl:]/?#@]*(/[^[:space:][:cntrl:]?#]*)?|ssh://([A-Za-z0-9._][A-Za-z0-9._@+-]*@)?[[A-Za-z0-9_][]A-Za-z0-9._:-]*/[^[:space:][:cntrl:]?#]+)$')",message="must be a URL that begins with https:// (or http://) and holds neither user name, password nor query, or ssh://user@host/path"
@@ -285,10 +267,9 @@ type GitSource struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.split('/').exists(p, p == '..')",message="must be a relative path without .."
 	Path string `json:"path,omitempty"`
 
-	// RecurseSubmodules takes the files of submodules as well, each at the commit that
-	// the repository names: at most 50 submodules in three levels. They have to lie on the
-	// same server (scheme, user, host and port), and the same login is used. Without it
-	// they are left out.
+	// RecurseSubmodules takes the files of submodules as well, each at the commit that the repository names: at most
+	// 50 submodules in three levels. They have to lie on the same server (scheme, user, host and port), and the same
+	// login is used. Without it they are left out.
 	// +optional
 	RecurseSubmodules bool `json:"recurseSubmodules,omitempty"`
 
@@ -298,18 +279,16 @@ type GitSource struct {
 	// +kubebuilder:validation:Enum=generic;github
 	Provider string `json:"provider,omitempty"`
 
-	// SecretRef names a Secret that logs in to the server of the repository, and to no
-	// other. For https: username and password, or bearerToken, and beside them ca.crt,
-	// tls.crt and tls.key as needed. For ssh: identity (a private key), its password
-	// where it has one, and known_hosts, which is required. For a GitHub App:
-	// githubAppID, githubAppPrivateKey, githubAppInstallationID or
-	// githubAppInstallationOwner, and githubAppBaseURL for an own server.
+	// SecretRef names a Secret that logs in to the server of the repository, and to no other. For https: username and
+	// password, or bearerToken, and beside them ca.crt, tls.crt and tls.key as needed. For ssh: identity (a private
+	// key), its password where it has one, and known_hosts, which is required. For a GitHub App: githubAppID,
+	// githubAppPrivateKey, githubAppInstallationID or githubAppInstallationOwner, and githubAppBaseURL for an own
+	// server.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
-	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
-	// and username and password where the proxy wants them. Environment variables
-	// are ignored. For ssh the proxy itself has to be reached over http.
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port), and username and password where
+	// the proxy wants them. Environment variables are ignored. For ssh the proxy itself has to be reached over http.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -321,9 +300,8 @@ type GitSource struct {
 
 // GitVerification says what has to be signed, and by whom.
 type GitVerification struct {
-	// Mode is what has to be signed: HEAD, the default: the commit; Tag, the annotated tag
-	// that ref names; or TagAndHEAD, both. Tag and TagAndHEAD need a ref with a tag, a range,
-	// or a name that begins with refs/tags/.
+	// Mode is what has to be signed: HEAD, the default: the commit; Tag, the annotated tag that ref names; or
+	// TagAndHEAD, both. Tag and TagAndHEAD need a ref with a tag, a range, or a name that begins with refs/tags/.
 	// +optional
 	// +kubebuilder:validation:Enum=HEAD;Tag;TagAndHEAD
 	Mode string `json:"mode,omitempty"`
@@ -359,8 +337,7 @@ type GitRef struct {
 	// +kubebuilder:validation:MaxLength=255
 	Version string `json:"version,omitempty"`
 
-	// Name is the full name of a reference, such as refs/pull/12/head, resolved again
-	// every interval.
+	// Name is the full name of a reference, such as refs/pull/12/head, resolved again every interval.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('refs/')",message="must be a full name that begins with refs/"
@@ -377,10 +354,9 @@ type GitRef struct {
 
 // HTTPSource is an archive (tar, tar.gz, tar.zst or zip) at a URL.
 type HTTPSource struct {
-	// URL of the archive. Its first bytes tell the format; where the name ends in
-	// that of another format, it is refused. Plain http is accepted only for hosts
-	// that the source controller's --insecure-hosts flag lists. Signed URLs, which are valid
-	// for one object and for a limited time, are accepted.
+	// URL of the archive. Its first bytes tell the format; where the name ends in that of another format, it is
+	// refused. Plain http is accepted only for hosts that the source controller's --insecure-hosts flag lists. Signed
+	// URLs, which are valid for one object and for a limited time, are accepted.
 	// +required
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^[:space:]/?#@]+([/?#][^[:space:]]*)?$')",message="must be a URL that begins with https:// (or http://) and holds neither user name nor password"
@@ -399,15 +375,13 @@ type HTTPSource struct {
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
-	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside
-	// the system's, or tls.crt and tls.key, a certificate that is shown to the server
-	// of the URL, or both.
+	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside the system's, or tls.crt and
+	// tls.key, a certificate that is shown to the server of the URL, or both.
 	// +optional
 	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
 
-	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
-	// and username and password where the proxy wants them. Environment variables
-	// are ignored.
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port), and username and password where
+	// the proxy wants them. Environment variables are ignored.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 
@@ -417,9 +391,8 @@ type HTTPSource struct {
 	Verify *ArchiveVerification `json:"verify,omitempty"`
 }
 
-// HelmSource is a chart in a Helm repository: in one that helm repo add takes, with an
-// index.yaml. Its files are in a folder with the name of the chart, as in the chart's
-// archive. Provenance files (.prov) are not verified.
+// HelmSource is a chart in a Helm repository: in one that helm repo add takes, with an index.yaml. Its files are in a
+// folder with the name of the chart, as in the chart's archive. Provenance files (.prov) are not verified.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.digest) || (has(self.version) && self.version.matches('^v?[0-9]+([.][0-9]+){0,2}(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$'))",message="a digest is that of one archive: set version to an exact version such as 1.2.3, or remove the digest"
 // +kubebuilder:validation:XValidation:rule="!has(self.passCredentials) || !self.passCredentials || has(self.secretRef)",message="passCredentials has no effect without secretRef"
@@ -440,19 +413,17 @@ type HelmSource struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*$')",message="must be the name of a chart such as podinfo: letters, digits, '.', '_' and '-'"
 	Chart string `json:"chart"`
 
-	// Version is an exact version such as 1.2.3, or a range such as ">=1.2 <2", of which
-	// the newest version is taken. Without it the newest version of the chart is taken.
-	// Prereleases count only where the range names one. The index is looked at again
-	// every interval: a version that was replaced in it is fetched again. A chart may have
-	// 20,000 versions.
+	// Version is an exact version such as 1.2.3, or a range such as ">=1.2 <2", of which the newest version is taken.
+	// Without it the newest version of the chart is taken. Prereleases count only where the range names one. The index
+	// is looked at again every interval: a version that was replaced in it is fetched again. A chart may have 20,000
+	// versions.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Version string `json:"version,omitempty"`
 
-	// Digest that the chart's archive must have, whatever the index says: sha256:,
-	// sha384: or sha512: and the hash in hexadecimal. It needs an exact version, and
-	// with it the repository is not polled.
+	// Digest that the chart's archive must have, whatever the index says: sha256:, sha384: or sha512: and the hash in
+	// hexadecimal. It needs an exact version, and with it the repository is not polled.
 	// +optional
 	// +kubebuilder:validation:MaxLength=135
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(sha256:[A-Fa-f0-9]{64}|sha384:[A-Fa-f0-9]{96}|sha512:[A-Fa-f0-9]{128})$')",message="must be sha256:, sha384: or sha512: and the whole hash in hexadecimal"
@@ -463,27 +434,23 @@ type HelmSource struct {
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 
-	// PassCredentials sends the login to the server of the chart's archive as well, if the
-	// index names another one than that of the repository. The author of the index
-	// decides then which server gets it.
+	// PassCredentials sends the login to the server of the chart's archive as well, if the index names another one
+	// than that of the repository. The author of the index decides then which server gets it.
 	// +optional
 	PassCredentials bool `json:"passCredentials,omitempty"`
 
-	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside
-	// the system's, or tls.crt and tls.key, a certificate that is shown to the server
-	// of the repository, or both.
+	// CertSecretRef names a Secret with ca.crt, authorities that are trusted beside the system's, or tls.crt and
+	// tls.key, a certificate that is shown to the server of the repository, or both.
 	// +optional
 	CertSecretRef *LocalReference `json:"certSecretRef,omitempty"`
 
-	// ProxySecretRef names a Secret with the address of a proxy (http://host:port),
-	// and username and password where the proxy wants them. Environment variables
-	// are ignored.
+	// ProxySecretRef names a Secret with the address of a proxy (http://host:port), and username and password where
+	// the proxy wants them. Environment variables are ignored.
 	// +optional
 	ProxySecretRef *LocalReference `json:"proxySecretRef,omitempty"`
 }
 
-// ArchiveVerification says where the signature of an archive is, and which signatures
-// are accepted.
+// ArchiveVerification says where the signature of an archive is, and which signatures are accepted.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.matchOIDCIdentity)",message="give either secretRef, a Secret with public keys, or matchOIDCIdentity"
 // +kubebuilder:validation:XValidation:rule="!has(self.matchOIDCIdentity) || has(self.trustedRootSecretRef)",message="matchOIDCIdentity needs trustedRootSecretRef, a Secret with trusted_root.json"
@@ -520,10 +487,9 @@ type ArchiveVerification struct {
 	// +optional
 	TrustedRootSecretRef *LocalReference `json:"trustedRootSecretRef,omitempty"`
 
-	// TransparencyLog says whether a signature by a key has to be in a log of the trusted
-	// root: Required, the default, or Ignore. It is for keys beside a trusted root: without
-	// one there is no log to look in, and identities always need one. With Required every
-	// accepted signature is public, also one by a stolen key.
+	// TransparencyLog says whether a signature by a key has to be in a log of the trusted root: Required, the default,
+	// or Ignore. It is for keys beside a trusted root: without one there is no log to look in, and identities always
+	// need one. With Required every accepted signature is public, also one by a stolen key.
 	// +optional
 	// +kubebuilder:validation:Enum=Required;Ignore
 	TransparencyLog string `json:"transparencyLog,omitempty"`
@@ -531,8 +497,7 @@ type ArchiveVerification struct {
 
 // BundleSourceStatus is what the source controller last saw and published.
 type BundleSourceStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about; -1 before
-	// the first reconcile.
+	// ObservedGeneration is the generation of the spec that this status is about; -1 before the first reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -548,17 +513,15 @@ type BundleSourceStatus struct {
 	// +optional
 	Artifact *meta.Artifact `json:"artifact,omitempty"`
 
-	// OriginRevision names what Artifact was made from as the upstream does:
-	// main@sha1:<commit>, v1.2.3@sha256:<manifest digest>, or the name and digest of an
-	// archive, a ConfigMap or an upload. Those of several sources are joined by commas, in
-	// their order; beyond four, the others are counted. It may change while the revision
-	// of Artifact does not, as by a commit to other files. Then nothing is installed.
+	// OriginRevision names what Artifact was made from as the upstream does: main@sha1:<commit>,
+	// v1.2.3@sha256:<manifest digest>, or the name and digest of an archive, a ConfigMap or an upload. Those of
+	// several sources are joined by commas, in their order; beyond four, the others are counted. It may change while
+	// the revision of Artifact does not, as by a commit to other files. Then nothing is installed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	OriginRevision string `json:"originRevision,omitempty"`
 
-	// Resolved says, for each source, what its reference resolved to and who signed
-	// that.
+	// Resolved says, for each source, what its reference resolved to and who signed that.
 	// +optional
 	// +listType=map
 	// +listMapKey=destination
@@ -576,13 +539,11 @@ type BundleSourceStatus struct {
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
 
-	// ExternalArtifact is the name of the ExternalArtifact that shows Artifact to Flux;
-	// empty where none is kept.
+	// ExternalArtifact is the name of the ExternalArtifact that shows Artifact to Flux; empty where none is kept.
 	// +optional
 	ExternalArtifact string `json:"externalArtifact,omitempty"`
 
-	// LastHandledReconcileAt is the value of the annotation
-	// reconcile.fluxcd.io/requestedAt that was handled last.
+	// LastHandledReconcileAt is the value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 }
@@ -594,8 +555,7 @@ type ResolvedSource struct {
 	// +kubebuilder:default=""
 	Destination string `json:"destination"`
 
-	// Reference in words: a tag, a branch, the version of a chart; empty when the spec
-	// names a digest.
+	// Reference in words: a tag, a branch, the version of a chart; empty when the spec names a digest.
 	// +optional
 	Reference string `json:"reference,omitempty"`
 
@@ -636,8 +596,7 @@ type ResolvedSource struct {
 	Transport string `json:"transport,omitempty"`
 }
 
-// BundleSource says where a bundle comes from and publishes its content as an
-// immutable artifact.
+// BundleSource says where a bundle comes from and publishes its content as an immutable artifact.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -42,9 +42,8 @@ type CatalogPackage struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a package: lower-case letters, digits, '-' and '.'"
 	Package string `json:"package"`
 
-	// Version is a range such as ">=1.2.0 <2.0.0" or "~1.2"; a complete version such as 1.2.3 is
-	// exactly that one. A range contains prereleases only if it names one. Without it all
-	// versions are candidates, prereleases too.
+	// Version is a range such as ">=1.2.0 <2.0.0" or "~1.2"; a complete version such as 1.2.3 is exactly that one. A
+	// range contains prereleases only if it names one. Without it all versions are candidates, prereleases too.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Version string `json:"version,omitempty"`
@@ -72,9 +71,8 @@ type CatalogPackage struct {
 	// +optional
 	CatalogSelector *metav1.LabelSelector `json:"catalogSelector,omitempty"`
 
-	// UpgradePolicy CatalogProvided, the default, goes only to a bundle that replaces or skips the
-	// installed one in the catalog, one upgrade after the other. SelfCertified goes to any
-	// version that the other fields allow.
+	// UpgradePolicy CatalogProvided, the default, goes only to a bundle that replaces or skips the installed one in
+	// the catalog, one upgrade after the other. SelfCertified goes to any version that the other fields allow.
 	// +optional
 	// +kubebuilder:default=CatalogProvided
 	UpgradePolicy UpgradePolicy `json:"upgradePolicy,omitempty"`
@@ -114,9 +112,8 @@ type CatalogImage struct {
 	// +optional
 	Insecure bool `json:"insecure,omitempty"`
 
-	// Provider logs in to the registry of a cloud (aws, azure, gcp) with the source
-	// controller's own identity there, which the controller's flag --cloud-logins has
-	// to permit.
+	// Provider logs in to the registry of a cloud (aws, azure, gcp) with the source controller's own identity there,
+	// which the controller's flag --cloud-logins has to permit.
 	// +optional
 	// +kubebuilder:validation:Enum=generic;aws;azure;gcp
 	Provider string `json:"provider,omitempty"`
@@ -154,8 +151,7 @@ type CatalogLock struct {
 	// +kubebuilder:validation:MaxLength=253
 	Bundle string `json:"bundle"`
 
-	// Image of the bundle, with its digest. If the catalog names a tag, the repository has to
-	// be the same.
+	// Image of the bundle, with its digest. If the catalog names a tag, the repository has to be the same.
 	// +required
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[][A-Za-z0-9._:/-]+@sha256:[0-9a-f]{64}$')",message="must be a repository with a digest, such as quay.io/org/bundle@sha256:..."
@@ -204,8 +200,7 @@ type ResolvedBundle struct {
 	// +required
 	Bundle string `json:"bundle"`
 
-	// Version of the bundle, without the release; empty if it is a lock, and no catalog could
-	// be read.
+	// Version of the bundle, without the release; empty if it is a lock, and no catalog could be read.
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -242,8 +237,7 @@ type ResolvedBundle struct {
 	// +required
 	Query string `json:"query"`
 
-	// Input is the digest of all that was looked at. As long as it is the same, nothing is
-	// resolved again.
+	// Input is the digest of all that was looked at. As long as it is the same, nothing is resolved again.
 	// +required
 	Input string `json:"input"`
 }

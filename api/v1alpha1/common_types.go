@@ -2,8 +2,7 @@
 
 package v1alpha1
 
-// Finalizer is put on BundleDeployments, so that the objects they installed are
-// deleted in order before they are.
+// Finalizer is put on BundleDeployments, so that the objects they installed are deleted in order before they are.
 const Finalizer = "satchel.dev/finalizer"
 
 // OriginRevisionMetadata is the key of the metadata of an artifact under which Flux, and the ExternalArtifact of a
@@ -21,10 +20,9 @@ const (
 	DeploymentLabel = "satchel.dev/deployment"
 	// NamespaceLabel holds the namespace of the BundleDeployment that applied the object.
 	NamespaceLabel = "satchel.dev/namespace"
-	// OrphanedAnnotation is on an object that a removal kept on purpose, such as a
-	// CustomResourceDefinition. The next deployment that contains the object adopts
-	// it, whatever its CollisionProtection. Its value is the namespace and name of
-	// the former owner.
+	// OrphanedAnnotation is on an object that a removal kept on purpose, such as a CustomResourceDefinition. The next
+	// deployment that contains the object adopts it, whatever its CollisionProtection. Its value is the namespace and
+	// name of the former owner.
 	OrphanedAnnotation = "satchel.dev/orphaned"
 	// PruneAnnotation with the value Disabled keeps the object when it leaves the bundle.
 	PruneAnnotation = "satchel.dev/prune"

@@ -4,11 +4,9 @@ package v1alpha1
 
 import "github.com/fluxcd/pkg/apis/meta"
 
-// ReadyCondition of both kinds is True when the newest revision is applied and
-// healthy. Beside it both have the other two conditions of kstatus, which
-// github.com/fluxcd/pkg/apis/meta names: Reconciling is True while work is in
-// progress or retried, Stalled when a retry cannot succeed until a user changes the
-// object or what it refers to.
+// ReadyCondition of both kinds is True when the newest revision is applied and healthy. Beside it both have the other
+// two conditions of kstatus, which github.com/fluxcd/pkg/apis/meta names: Reconciling is True while work is in
+// progress or retried, Stalled when a retry cannot succeed until a user changes the object or what it refers to.
 const ReadyCondition = meta.ReadyCondition
 
 // Conditions of BundleSource beside the three of kstatus.
@@ -95,8 +93,7 @@ const (
 	ReasonWrittenByAnotherVersion = "WrittenByAnotherVersion"
 )
 
-// Conditions of BundleDeployment beside the three of kstatus, in the order of
-// the pipeline.
+// Conditions of BundleDeployment beside the three of kstatus, in the order of the pipeline.
 const (
 	// SourceReadyCondition is False while there is no artifact to install.
 	SourceReadyCondition = "SourceReady"
@@ -232,34 +229,29 @@ const (
 	ReasonPlanRefused = "PlanRefused"
 	// ReasonDryRunFailed says that the API server refused an object in a dry run.
 	ReasonDryRunFailed = "DryRunFailed"
-	// ReasonStillRefused says that the API server refuses an object also after the
-	// objects were deleted that spec.prune.timing BeforeApply deletes first. They are applied
-	// again.
+	// ReasonStillRefused says that the API server refuses an object also after the objects were deleted that
+	// spec.prune.timing BeforeApply deletes first. They are applied again.
 	ReasonStillRefused = "StillRefused"
 	// ReasonApplyFailed says that an object could not be applied.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonHookFailed says that a hook of the bundle failed, or did not end in time. The
-	// message names it, and why.
+	// ReasonHookFailed says that a hook of the bundle failed, or did not end in time. The message names it, and why.
 	ReasonHookFailed = "HookFailed"
 	// ReasonPruneFailed says that an object that left the bundle could not be deleted.
 	ReasonPruneFailed = "PruneFailed"
 	// ReasonPruneHeld says that an upgrade would delete more objects than spec.prune.limit
 	// allows, or objects of files that became links, which are not followed; they are kept.
 	ReasonPruneHeld = "PruneHeld"
-	// ReasonApprovalPending says that nothing is installed yet, because the first plan waits
-	// for an approval.
+	// ReasonApprovalPending says that nothing is installed yet, because the first plan waits for an approval.
 	ReasonApprovalPending = "ApprovalPending"
 	// ReasonApprovalRequired says that a plan waits until a BundleApproval of its digest exists.
 	ReasonApprovalRequired = "ApprovalRequired"
-	// ReasonApprovalDenied says that a BundleApproval denies the plan. It is not carried out
-	// until it is another plan.
+	// ReasonApprovalDenied says that a BundleApproval denies the plan. It is not carried out until it is another plan.
 	ReasonApprovalDenied = "ApprovalDenied"
 	// ReasonHealthProgressing says that objects are not healthy yet and the timeout has not ended.
 	ReasonHealthProgressing = "HealthProgressing"
 	// ReasonHealthFailed says that objects are not healthy when they should be.
 	ReasonHealthFailed = "HealthFailed"
-	// ReasonRollingBack says that a revision was rejected, and that a rollback to the last
-	// healthy one is in progress.
+	// ReasonRollingBack says that a revision was rejected, and that a rollback to the last healthy one is in progress.
 	ReasonRollingBack = "RollingBack"
 	// ReasonRevisionRejected says that the source's revision failed and is no longer tried;
 	// the last healthy one is the applied revision.

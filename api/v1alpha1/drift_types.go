@@ -18,18 +18,15 @@ const (
 
 // DriftOptions say what is done about drift, and which fields are left to other clients.
 type DriftOptions struct {
-	// Correction is Enabled, Warn or None. Enabled reverts what another client changed or
-	// deleted. Warn leaves it and reports in status.drift and in an event which fields
-	// differ and who changed them. None does not detect drift; health is still
-	// checked. In every mode a new revision, and a change of this spec, apply the bundle
-	// completely.
+	// Correction is Enabled, Warn or None. Enabled reverts what another client changed or deleted. Warn leaves it and
+	// reports in status.drift and in an event which fields differ and who changed them. None does not detect drift;
+	// health is still checked. In every mode a new revision, and a change of this spec, apply the bundle completely.
 	// +optional
 	// +kubebuilder:default=Enabled
 	Correction DriftCorrection `json:"correction,omitempty"`
 
-	// Ignore leaves fields to other clients: they are set when an object is created, and
-	// neither applied nor compared afterwards, so that the values of other clients
-	// remain.
+	// Ignore leaves fields to other clients: they are set when an object is created, and neither applied nor compared
+	// afterwards, so that the values of other clients remain.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -38,9 +35,8 @@ type DriftOptions struct {
 
 // IgnoreRule leaves fields of some objects to other clients.
 type IgnoreRule struct {
-	// Paths are JSON pointers, such as /spec/replicas or
-	// /metadata/annotations/example.org~1note. A path includes everything below it. A path
-	// into a list that is replaced as a whole has to name the list.
+	// Paths are JSON pointers, such as /spec/replicas or /metadata/annotations/example.org~1note. A path includes
+	// everything below it. A path into a list that is replaced as a whole has to name the list.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -58,29 +54,27 @@ type IgnoreRule struct {
 // ObjectSelector selects objects of a bundle. What is left out selects all; group,
 // version, kind, namespace and name are regular expressions for the whole of it.
 type ObjectSelector struct {
-	// Group of the API, as a regular expression for the whole of it, like the next four
-	// fields. A field that is left out selects all.
+	// Group of the API, as a regular expression that has to match all of it. A field that is left out selects all.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 
-	// Version of the API group, as a regular expression.
+	// Version of the API group, as a regular expression like group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version,omitempty"`
 
-	// Kind of the objects, as a regular expression.
+	// Kind of the objects, as a regular expression like group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Kind string `json:"kind,omitempty"`
 
-	// Namespace of the objects, as a regular expression. That of objects which name none is
-	// the install namespace.
+	// Namespace of the objects, as a regular expression like group. That of objects which name none is the install namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Namespace string `json:"namespace,omitempty"`
 
-	// Name of the objects, as a regular expression.
+	// Name of the objects, as a regular expression like group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
@@ -104,10 +98,9 @@ type DriftStatus struct {
 	// +listType=atomic
 	Found []string `json:"found,omitempty"`
 
-	// AtInterval are the kinds and namespaces where drift and health are looked for at
-	// the interval only, because they cannot be watched, and why; also Secrets and
-	// ConfigMaps of this spec that are read at the interval only. At most 20. Drift of all
-	// others is detected within a second.
+	// AtInterval are the kinds and namespaces where drift and health are looked for at the interval only, because they
+	// cannot be watched, and why; also Secrets and ConfigMaps of this spec that are read at the interval only. At most
+	// 20. Drift of all others is detected within a second.
 	// +optional
 	// +listType=atomic
 	AtInterval []string `json:"atInterval,omitempty"`

@@ -33,14 +33,12 @@ type HealthCheck struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// HealthExpression computes the health of the objects of a kind by CEL expressions. Their
-// variables are the top-level fields of the object, such as metadata and status.
-// An object is in progress if status.observedGeneration differs from
-// metadata.generation; else the first of inProgress, failed and current that is true
-// counts, and if none is true, the object is in progress.
+// HealthExpression computes the health of the objects of a kind by CEL expressions. Their variables are the top-level
+// fields of the object, such as metadata and status. An object is in progress if status.observedGeneration differs
+// from metadata.generation; else the first of inProgress, failed and current that is true counts, and if none is
+// true, the object is in progress.
 type HealthExpression struct {
-	// APIVersion of the objects, such as example.com/v1. Objects of the kind in another
-	// version keep the usual rules.
+	// APIVersion of the objects, such as example.com/v1. Objects of the kind in another version keep the usual rules.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
@@ -54,14 +52,12 @@ type HealthExpression struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="must be a kind as manifests spell it, such as Database"
 	Kind string `json:"kind"`
 
-	// InProgress is true while an object is not ready yet. It is evaluated before failed and
-	// current.
+	// InProgress is true while an object is not ready yet. It is evaluated before failed and current.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	InProgress string `json:"inProgress,omitempty"`
 
-	// Failed is true when an object does not become healthy without a change. It is evaluated
-	// before current.
+	// Failed is true when an object does not become healthy without a change. It is evaluated before current.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Failed string `json:"failed,omitempty"`

@@ -38,10 +38,9 @@ type HelmOptions struct {
 	// +kubebuilder:validation:MaxItems=50
 	ValuesFrom []ValuesReference `json:"valuesFrom,omitempty"`
 
-	// SchemaValidation says what happens when a values.schema.json of the chart or of a
-	// dependency does not allow the values, or cannot be used because it refers to a URL or
-	// another file. Enforce, the default, refuses the bundle; Warn installs it with a warning
-	// for each; None does not read the schemas.
+	// SchemaValidation says what happens when a values.schema.json of the chart or of a dependency does not allow the
+	// values, or cannot be used because it refers to a URL or another file. Enforce, the default, refuses the bundle;
+	// Warn installs it with a warning for each; None does not read the schemas.
 	// +optional
 	// +kubebuilder:validation:Enum=Enforce;Warn;None
 	SchemaValidation Enforcement `json:"schemaValidation,omitempty"`
@@ -73,11 +72,10 @@ type ValuesReference struct {
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	ValuesKey string `json:"valuesKey,omitempty"`
 
-	// TargetPath is the path of the value that the content of the key sets, in the notation of
-	// "helm --set": image.tag, hosts[0].name. A dot in a name is escaped by a backslash. The
-	// content is read as "helm --set" reads it: 8080, true and null are not strings, {a,b} is
-	// a list, and a comma in a string is escaped by a backslash. A value in single or double
-	// quotes is a string.
+	// TargetPath is the path of the value that the content of the key sets, in the notation of "helm --set":
+	// image.tag, hosts[0].name. A dot in a name is escaped by a backslash. The content is read as "helm --set" reads
+	// it: 8080, true and null are not strings, {a,b} is a list, and a comma in a string is escaped by a backslash. A
+	// value in single or double quotes is a string.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=250

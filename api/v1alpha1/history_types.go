@@ -2,9 +2,8 @@
 
 package v1alpha1
 
-// RevisionOrigin is where a part of a revision was fetched from, and by which digest:
-// exactly that can be asked for again. One of image, git, url and configMap is set, and
-// none for content that was uploaded.
+// RevisionOrigin is where a part of a revision was fetched from, and by which digest: exactly that can be asked for
+// again. One of image, git, url and configMap is set, and none for content that was uploaded.
 type RevisionOrigin struct {
 	// Destination of the source within the artifact.
 	// +optional

@@ -4,12 +4,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// HookRunAnnotation on the object of a hook names the run that it belongs to, as
-// status.hooks.run has it.
+// HookRunAnnotation on the object of a hook names the run that it belongs to, as status.hooks.run has it.
 const HookRunAnnotation = "satchel.dev/hook-run"
 
-// DeleteHooksAnnotation on a BundleDeployment, with the value Skip, skips the hooks of its
-// deletion.
+// DeleteHooksAnnotation on a BundleDeployment, with the value Skip, skips the hooks of its deletion.
 const DeleteHooksAnnotation = "satchel.dev/delete-hooks"
 
 // ResourcePolicyAnnotation with the value keep is what Helm has for DeletionPolicyAnnotation.
@@ -63,8 +61,7 @@ type HooksStatus struct {
 	// +optional
 	Content string `json:"content,omitempty"`
 
-	// Inputs is the digest of the Secrets and ConfigMaps that went into the conversion, as in
-	// status.plan.
+	// Inputs is the digest of the Secrets and ConfigMaps that went into the conversion, as in status.plan.
 	// +optional
 	Inputs string `json:"inputs,omitempty"`
 
@@ -72,8 +69,7 @@ type HooksStatus struct {
 	// +optional
 	Key string `json:"key,omitempty"`
 
-	// Completed is how many of the Total hooks ran, those of before and after the operation
-	// together.
+	// Completed is how many of the Total hooks ran, those of before and after the operation together.
 	// +optional
 	Completed int32 `json:"completed,omitempty"`
 
@@ -105,8 +101,7 @@ type HooksStatus struct {
 
 // HookReference names the object of a hook.
 type HookReference struct {
-	// Event at which it runs: pre-install, post-install, pre-upgrade, post-upgrade,
-	// pre-delete or post-delete.
+	// Event at which it runs: pre-install, post-install, pre-upgrade, post-upgrade, pre-delete or post-delete.
 	Event string `json:"event"`
 
 	// Group of its kind.

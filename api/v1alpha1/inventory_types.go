@@ -2,9 +2,8 @@
 
 package v1alpha1
 
-// Inventory lists the objects that a BundleDeployment applied or is about to
-// apply. It is stored before the first object is written, so that nothing is
-// lost when the controller dies between two writes.
+// Inventory lists the objects that a BundleDeployment applied or is about to apply. It is stored before the first
+// object is written, so that nothing is lost when the controller dies between two writes.
 type Inventory struct {
 	// Target is the identity of the cluster that holds the objects: the UID of
 	// its kube-system namespace. Another target stalls the deployment.
@@ -31,10 +30,9 @@ type Inventory struct {
 	Compressed string `json:"compressed,omitempty"`
 }
 
-// InventoryEntry is one object and what was last seen of it. Entries are an
-// encoding for the controller, with short names because there can be
-// thousands: "satchel tree" shows the objects, and only the id is meant to be
-// read by other programs.
+// InventoryEntry is one object and what was last seen of it. Entries are an encoding for the controller, with short
+// names because there can be thousands: "satchel tree" shows the objects, and only the id is meant to be read by
+// other programs.
 type InventoryEntry struct {
 	// ID of the object: namespace_name_group_kind.
 	ID string `json:"id"`
@@ -43,19 +41,16 @@ type InventoryEntry struct {
 	// +optional
 	V string `json:"v,omitempty"`
 
-	// R is a hash of the object as rendered: as it was written last or, where b is
-	// set, as it was about to be written.
+	// R is a hash of the object as rendered: as it was written last or, where b is set, as it was about to be written.
 	// +optional
 	R string `json:"r,omitempty"`
 
-	// F is a hash of the fields that the API server records as ours, by which
-	// drift is found without reading the object. It is _________v4 where the object waits for its
-	// removal and there was no room for the hash.
+	// F is a hash of the fields that the API server records as ours, by which drift is found without reading the
+	// object. It is _________v4 where the object waits for its removal and there was no room for the hash.
 	// +optional
 	F string `json:"f,omitempty"`
 
-	// S is a hash of the object's UID and generation when last seen. Its first half
-	// is of the UID alone.
+	// S is a hash of the object's UID and generation when last seen. Its first half is of the UID alone.
 	// +optional
 	S string `json:"s,omitempty"`
 

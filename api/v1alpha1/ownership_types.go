@@ -2,8 +2,7 @@
 
 package v1alpha1
 
-// CollisionProtection says which existing objects, that this deployment did not
-// create, it adopts.
+// CollisionProtection says which existing objects, that this deployment did not create, it adopts.
 // +kubebuilder:validation:Enum=Prevent;IfUnmanaged;None
 type CollisionProtection string
 
@@ -29,8 +28,7 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// Recreate says what happens when the API server refuses a change of an object because
-// a field is immutable.
+// Recreate says what happens when the API server refuses a change of an object because a field is immutable.
 // +kubebuilder:validation:Enum=None;OnImmutableChange
 type Recreate string
 

@@ -10,9 +10,8 @@ type Processor struct {
 	// +optional
 	Patch *Patch `json:"patch,omitempty"`
 
-	// Names adds a prefix and a suffix to the names of the bundle's objects, and to
-	// references between them. CustomResourceDefinitions, APIServices and Namespaces keep
-	// their names.
+	// Names adds a prefix and a suffix to the names of the bundle's objects, and to references between them.
+	// CustomResourceDefinitions, APIServices and Namespaces keep their names.
 	// +optional
 	Names *NamesProcessor `json:"names,omitempty"`
 
@@ -34,11 +33,10 @@ type Processor struct {
 	// +kubebuilder:validation:MaxItems=100
 	ImageRewrites []ImageRewrite `json:"imageRewrites,omitempty"`
 
-	// Variables replaces variables, such as ${region} or ${region:=eu}, in all strings of the
-	// bundle's objects. A variable without a value and without a default is an error.
-	// "$${region}" results in ${region}, and the annotation
-	// kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute: disabled,
-	// leaves an object as it is.
+	// Variables replaces variables, such as ${region} or ${region:=eu}, in all strings of the bundle's objects. A
+	// variable without a value and without a default is an error. "$${region}" results in ${region}, and the
+	// annotation kustomize.toolkit.fluxcd.io/substitute: disabled, or satchel.dev/substitute: disabled, leaves an
+	// object as it is.
 	// +optional
 	Variables *VariablesProcessor `json:"variables,omitempty"`
 
@@ -85,11 +83,10 @@ type MetadataProcessor struct {
 
 // Patch changes some objects of a bundle.
 type Patch struct {
-	// Patch is YAML or JSON: a strategic merge patch, which contains the fields that change,
-	// or a JSON 6902 patch, a list of operations such as {op: replace, path: /spec/replicas,
-	// value: 2}. A strategic merge patch merges lists in kinds of Kubernetes as the API server
-	// does, and replaces them in custom resources; "$patch: delete" deletes the list item or
-	// the object that contains it.
+	// Patch is YAML or JSON: a strategic merge patch, which contains the fields that change, or a JSON 6902 patch, a
+	// list of operations such as {op: replace, path: /spec/replicas, value: 2}. A strategic merge patch merges lists
+	// in kinds of Kubernetes as the API server does, and replaces them in custom resources; "$patch: delete" deletes
+	// the list item or the object that contains it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
@@ -169,10 +166,9 @@ type VariablesReference struct {
 
 // ImageRewrite moves images from one place to another.
 type ImageRewrite struct {
-	// From is a registry, or a registry with the first elements of a repository, such as
-	// quay.io or quay.io/org. It matches whole path elements: quay.io/org does not match
-	// quay.io/organic. Images without a registry are those of docker.io, without a path those
-	// of docker.io/library.
+	// From is a registry, or a registry with the first elements of a repository, such as quay.io or quay.io/org. It
+	// matches whole path elements: quay.io/org does not match quay.io/organic. Images without a registry are those of
+	// docker.io, without a path those of docker.io/library.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

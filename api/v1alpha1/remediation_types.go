@@ -19,10 +19,9 @@ const (
 // RemediationOptions say what to do about a revision that fails while it is applied, or
 // does not become healthy in time.
 type RemediationOptions struct {
-	// Strategy None leaves the failed revision in place and retries it without limit. Rollback
-	// restores the last healthy revision and rejects the failed one: it is not tried again
-	// until the source has another revision, this spec changes, or a reconcile is requested.
-	// The first revision has no predecessor, and stays.
+	// Strategy None leaves the failed revision in place and retries it without limit. Rollback restores the last
+	// healthy revision and rejects the failed one: it is not tried again until the source has another revision, this
+	// spec changes, or a reconcile is requested. The first revision has no predecessor, and stays.
 	// +optional
 	// +kubebuilder:default=None
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
@@ -45,8 +44,7 @@ const (
 	OutcomeHealthy Outcome = "Healthy"
 	// OutcomeFailed says that it could not be applied or did not become healthy.
 	OutcomeFailed Outcome = "Failed"
-	// OutcomeRolledBack says that it failed, and that the last healthy revision is
-	// applied again.
+	// OutcomeRolledBack says that it failed, and that the last healthy revision is applied again.
 	OutcomeRolledBack Outcome = "RolledBack"
 	// OutcomeSuperseded says that another revision came before this one had ended.
 	OutcomeSuperseded Outcome = "Superseded"
@@ -57,9 +55,8 @@ type RevisionRecord struct {
 	// Revision of the artifact.
 	Revision string `json:"revision"`
 
-	// OriginRevision names the revision as its upstream did when it was first tried, such
-	// as main@sha1:<commit> or v1.2.3@sha256:<manifest digest>. It stays when another
-	// commit or tag has the same content.
+	// OriginRevision names the revision as its upstream did when it was first tried, such as main@sha1:<commit> or
+	// v1.2.3@sha256:<manifest digest>. It stays when another commit or tag has the same content.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	OriginRevision string `json:"originRevision,omitempty"`
@@ -86,9 +83,8 @@ type RevisionRecord struct {
 	// +optional
 	Digest string `json:"digest,omitempty"`
 
-	// Sources are where it was fetched from, and by which digests, which is what satchel
-	// rollback fetches again; empty where that is not known, as with sources of Flux. Of
-	// very long histories only the newest have it.
+	// Sources are where it was fetched from, and by which digests, which is what satchel rollback fetches again; empty
+	// where that is not known, as with sources of Flux. Of very long histories only the newest have it.
 	// +optional
 	// +listType=atomic
 	Sources []RevisionOrigin `json:"sources,omitempty"`

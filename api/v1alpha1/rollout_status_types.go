@@ -7,13 +7,11 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // BundleRolloutStatus is what the rollout controller last saw and decided. Its size depends on the number of waves, not on
 // the number of clusters.
 type BundleRolloutStatus struct {
-	// ObservedGeneration is the generation of the spec that this status is about; -1 before
-	// the first reconcile.
+	// ObservedGeneration is the generation of the spec that this status is about; -1 before the first reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// LastHandledReconcileAt is the value of the annotation
-	// reconcile.fluxcd.io/requestedAt that was handled last.
+	// LastHandledReconcileAt is the value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
 	// +optional
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 
@@ -41,9 +39,8 @@ type BundleRolloutStatus struct {
 	// +optional
 	UpdateRevision *RolloutRevision `json:"updateRevision,omitempty"`
 
-	// RejectedRevision is the name of the revision that failed on too many clusters and was
-	// rolled back. It is not tried again until the source has another revision, the spec
-	// changes, or a reconcile is requested.
+	// RejectedRevision is the name of the revision that failed on too many clusters and was rolled back. It is not
+	// tried again until the source has another revision, the spec changes, or a reconcile is requested.
 	// +optional
 	// +kubebuilder:validation:MaxLength=10
 	RejectedRevision string `json:"rejectedRevision,omitempty"`
@@ -56,8 +53,7 @@ type BundleRolloutStatus struct {
 	// +optional
 	Starts int64 `json:"starts,omitempty"`
 
-	// Starting are starts that were recorded, and that the controller has not seen on the
-	// BundleDeployment yet.
+	// Starting are starts that were recorded, and that the controller has not seen on the BundleDeployment yet.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -107,8 +103,7 @@ type RolloutRevision struct {
 	// +kubebuilder:validation:MaxLength=512
 	Revision string `json:"revision,omitempty"`
 
-	// Digest of the content of the source, the template, the variables, the overrides and
-	// shared inputs.
+	// Digest of the content of the source, the template, the variables, the overrides and shared inputs.
 	Digest string `json:"digest"`
 
 	// StartTime is when the first wave began.
@@ -162,8 +157,7 @@ type RolloutClusterCounts struct {
 	// Leaving is the number of clusters that are no longer selected and are not removed yet.
 	Leaving int32 `json:"leaving"`
 
-	// Unmatched is the number of clusters that no wave selects, and that unmatchedClusters
-	// excludes.
+	// Unmatched is the number of clusters that no wave selects, and that unmatchedClusters excludes.
 	Unmatched int32 `json:"unmatched"`
 }
 
@@ -219,9 +213,8 @@ type RolloutWaveStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// Plan is the digest that the next BundleApproval of this wave has to name: of the wave, whether
-	// it is to begin or to end, the revision, the current revision and the run. It is empty when no
-	// further approval is needed.
+	// Plan is the digest that the next BundleApproval of this wave has to name: of the wave, whether it is to begin or
+	// to end, the revision, the current revision and the run. It is empty when no further approval is needed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	Plan string `json:"plan,omitempty"`

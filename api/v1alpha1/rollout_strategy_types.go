@@ -30,9 +30,8 @@ type RolloutStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.all(w, w.name == self[self.size() - 1].name || (has(w.selector.matchLabels) && w.selector.matchLabels.size() > 0) || (has(w.selector.matchExpressions) && w.selector.matchExpressions.size() > 0))",message="only the last wave may have an empty selector: it selects all clusters, and no wave after it would have any"
 	Waves []RolloutWave `json:"waves,omitempty"`
 
-	// UnmatchedClusters says what happens to clusters that no wave selects. LastWave, the
-	// default, puts them into a wave with the name unmatched, after all others. Exclude leaves
-	// them out; they are counted.
+	// UnmatchedClusters says what happens to clusters that no wave selects. LastWave, the default, puts them into a
+	// wave with the name unmatched, after all others. Exclude leaves them out; they are counted.
 	// +optional
 	// +kubebuilder:default=LastWave
 	UnmatchedClusters UnmatchedClusters `json:"unmatchedClusters,omitempty"`
@@ -53,26 +52,23 @@ type RolloutStrategy struct {
 	// +kubebuilder:default={}
 	Unreachable UnreachableClusters `json:"unreachable,omitzero"`
 
-	// OnFailure says what happens when more clusters of a wave have failed than its maxFailures
-	// allows. Pause, the default, starts no further cluster until enough of them have recovered,
-	// maxFailures is raised or there is another revision. Rollback brings all clusters back to the
-	// current revision, and the revision is not tried again until the source has another one, the
-	// spec changes or a reconcile is requested; without a current revision it is Pause. Continue
-	// goes on.
+	// OnFailure says what happens when more clusters of a wave have failed than its maxFailures allows. Pause, the
+	// default, starts no further cluster until enough of them have recovered, maxFailures is raised or there is
+	// another revision. Rollback brings all clusters back to the current revision, and the revision is not tried again
+	// until the source has another one, the spec changes or a reconcile is requested; without a current revision it is
+	// Pause. Continue goes on.
 	// +optional
 	// +kubebuilder:default=Pause
 	OnFailure RolloutFailureAction `json:"onFailure,omitempty"`
 
-	// OnNewRevision says what a new revision does to a run that is not complete. Restart, the
-	// default, begins with the first wave again, with the new revision. Finish completes the run
-	// first.
+	// OnNewRevision says what a new revision does to a run that is not complete. Restart, the default, begins with the
+	// first wave again, with the new revision. Finish completes the run first.
 	// +optional
 	// +kubebuilder:default=Restart
 	OnNewRevision NewRevisionAction `json:"onNewRevision,omitempty"`
 
-	// Windows are times at which clusters may be started, in all waves. They do not stop what
-	// was started. A window of kind Deny has precedence; where there is one of kind Allow, one
-	// of these has to be open.
+	// Windows are times at which clusters may be started, in all waves. They do not stop what was started. A window of
+	// kind Deny has precedence; where there is one of kind Allow, one of these has to be open.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -118,9 +114,8 @@ type RolloutWave struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="must be a number of at least 1, or a percentage from 1% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// MaxFailures is how many clusters of the wave may fail before the rollout stops: see
-	// onFailure. As a number, or as a percentage of the clusters of the wave that can be reached,
-	// rounded down; 0 if left out.
+	// MaxFailures is how many clusters of the wave may fail before the rollout stops: see onFailure. As a number, or
+	// as a percentage of the clusters of the wave that can be reached, rounded down; 0 if left out.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([1-9]?[0-9]|100)%$`
@@ -241,8 +236,7 @@ type RolloutWindow struct {
 	// +required
 	Kind WindowKind `json:"kind"`
 
-	// Schedule is when the window opens, as in a CronJob: minute, hour, day of the month, month
-	// and day of the week.
+	// Schedule is when the window opens, as in a CronJob: minute, hour, day of the month, month and day of the week.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-0-9*/,?]+ [-0-9*/,?]+ [-0-9*/,?]+ [-0-9a-zA-Z*/,?]+ [-0-9a-zA-Z*/,?]+$')",message="must be five fields as in a CronJob, such as 0 22 * * 1-5, separated by single spaces"
@@ -274,19 +268,17 @@ const (
 
 // RolloutRemoval says what happens to clusters that are no longer selected.
 type RolloutRemoval struct {
-	// Policy is what happens to the objects on a cluster that exists and is no longer selected.
-	// Delete, the default, uninstalls the bundle there. Orphan keeps the objects and deletes
-	// only the BundleDeployment.
+	// Policy is what happens to the objects on a cluster that exists and is no longer selected. Delete, the default,
+	// uninstalls the bundle there. Orphan keeps the objects and deletes only the BundleDeployment.
 	// +optional
 	// +kubebuilder:default=Delete
 	Policy DeletionPolicy `json:"policy,omitempty"`
 
-	// WhenClusterGone is what happens when the Secret with the kubeconfig, or the ClusterProfile, of a
-	// cluster that is removed does not exist any more. Wait, the default, keeps its BundleDeployment
-	// until the objects on the cluster could be removed. Abandon deletes it without that. Abandon also
-	// replaces the BundleDeployment of a cluster that was rebuilt under the same name: the one that is
-	// reached is another one, and so is its Cluster of Cluster API or its ClusterProfile. With Wait
-	// such a cluster is held.
+	// WhenClusterGone is what happens when the Secret with the kubeconfig, or the ClusterProfile, of a cluster that is
+	// removed does not exist any more. Wait, the default, keeps its BundleDeployment until the objects on the cluster
+	// could be removed. Abandon deletes it without that. Abandon also replaces the BundleDeployment of a cluster that
+	// was rebuilt under the same name: the one that is reached is another one, and so is its Cluster of Cluster API or
+	// its ClusterProfile. With Wait such a cluster is held.
 	// +optional
 	// +kubebuilder:default=Wait
 	WhenClusterGone GoneClusterAction `json:"whenClusterGone,omitempty"`

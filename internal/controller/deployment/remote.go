@@ -31,6 +31,6 @@ func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
 	if d.Spec.Target.IsRemote() {
 		turns, others = others, turns
 	}
-	others.Drop(key) // from before spec.target.kubeConfig was set or removed
+	others.Drop(key) // from before spec.target named another cluster
 	return turns.Take(key)
 }

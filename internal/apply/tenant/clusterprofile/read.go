@@ -24,7 +24,7 @@ func Read(ctx context.Context, as *tenant.Client, namespace string, ref *v1alpha
 	object, err := as.Get(ctx, tenant.Ref{Resource: Resource, Namespace: namespace, Name: ref.Name})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, missing("it does not exist, or its kind is not installed: create it, or correct spec.target.kubeConfig")
+		return nil, missing("it does not exist, or its kind is not installed: create it, or correct spec.target.clusterProfileRef")
 	case apierrors.IsForbidden(err):
 		return nil, missing("%s may not get it: grant that", as.Identity())
 	case err != nil:

@@ -70,7 +70,7 @@ func Elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 	}
 	changed("spec.serviceAccountName", was.ServiceAccountName, spec.ServiceAccountName)
 	changed("spec.target.serviceAccountName", was.RemoteServiceAccountName, spec.Target.ServiceAccountName)
-	changed("spec.target.kubeConfig", kubeConfigText(was.Cluster), kubeConfigText(spec.Target.Remote()))
+	changed("the cluster of spec.target", kubeConfigText(was.Cluster), kubeConfigText(spec.Target.Remote()))
 	return found
 }
 

@@ -47,7 +47,7 @@ func LeadsElsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentS
 	if was == nil || was.KubeConfigReach == reach || kubeConfigText(was.Cluster) != kubeConfigText(spec.Target.Remote()) {
 		return nil
 	}
-	return []string{fmt.Sprintf("the kubeconfig of spec.target.kubeConfig (%s) was replaced: it differs in %s",
+	return []string{fmt.Sprintf("the kubeconfig of spec.target (%s) was replaced: it differs in %s",
 		kubeConfigText(spec.Target.Remote()), strings.Join(differs(was.KubeConfigReach, reach, reachParts), ", "))}
 }
 

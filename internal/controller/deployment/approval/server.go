@@ -54,7 +54,7 @@ func (a Approvals) server(d *v1alpha1.BundleDeployment, target, reach string) (*
 	return &Consent{
 		Digest: digest.Plan(string(d.UID), digest.Key(serverKey, terms), record.Plan, nil), record: record, reach: reach,
 		head: "the server of the kubeconfig",
-		Asks: []string{fmt.Sprintf("the kubeconfig of spec.target.kubeConfig (%s) differs in %s from that of the executed plan; until this is approved, only the identity of the cluster is read there",
+		Asks: []string{fmt.Sprintf("the kubeconfig of spec.target (%s) differs in %s from that of the executed plan; until this is approved, only the identity of the cluster is read there",
 			kubeConfigText(d.Spec.Target.Remote()), strings.Join(differs(record.KubeConfigReach, reach, reachParts), ", "))},
 	}, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusters has the limits of work on other clusters, those of spec.target.kubeConfig. The limits of the controller's own
+// Package clusters has the limits of work on other clusters, which spec.target names. The limits of the controller's own
 // cluster are independent of them.
 package clusters
 
@@ -29,11 +29,11 @@ func Default() Limits {
 func (l *Limits) BindFlags(fs *pflag.FlagSet) {
 	*l = Default()
 	fs.IntVar(&l.Kept, "remote-clusters", l.Kept,
-		"How many clusters of spec.target.kubeConfig stay connected, with what they serve: one for each namespace and kubeconfig. With more clusters than that, each reconcile connects and discovers again. As many clients of ServiceAccounts of this cluster are kept.")
+		"How many other clusters stay connected, with what they serve: one for each namespace and kubeconfig. With more clusters than that, each reconcile connects and discovers again. As many clients of ServiceAccounts of this cluster are kept.")
 	fs.IntVar(&l.Concurrent, "concurrent-remote", l.Concurrent,
-		"How many deployments with spec.target.kubeConfig are reconciled at once, at most half of them of one namespace; those of this cluster have --concurrent for themselves.")
+		"How many deployments on other clusters are reconciled at once, at most half of them of one namespace; those of this cluster have --concurrent for themselves.")
 	fs.IntVar(&l.Watches, "watches-per-cluster", l.Watches,
-		"How many watches of the objects of one cluster of spec.target.kubeConfig are open at once, within --watch-limit; its other objects are compared at the interval.")
+		"How many watches of the objects of one other cluster are open at once, within --watch-limit; its other objects are compared at the interval.")
 }
 
 // Validate returns the first flag with a value that cannot be used.

@@ -82,9 +82,9 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.OwnCluster, "allow-kubeconfig-to-own-cluster", false,
 		"Permit kubeconfigs that lead to the cluster in which the controller runs; its API server's address, too.")
 	fs.IntVar(&o.PerNamespace, "concurrent-per-namespace", 4,
-		"How many deployments of one namespace are reconciled at once, and never more than half of --concurrent, so that one tenant does not block others; 0 for any number. Those with spec.target.kubeConfig have --concurrent-remote.")
+		"How many deployments of one namespace are reconciled at once, and never more than half of --concurrent, so that one tenant does not block others; 0 for any number. Those on other clusters have --concurrent-remote.")
 	fs.DurationVar(&o.RemoteTurn, "remote-turn", budget.Default,
-		"How long one turn of a deployment with spec.target.kubeConfig may take. Then its worker is released, and the next turn continues; three turns in a row without a confirmed request of the other cluster are a failure.")
+		"How long one turn of a deployment on another cluster may take. Then its worker is released, and the next turn continues; three turns in a row without a confirmed request of the other cluster are a failure.")
 	fs.DurationVar(&o.AbandonAfter, "abandon-after", abandon.Default,
 		"How long a removal may fail because its ServiceAccount is gone, or, while its namespace is being deleted, because another cluster does not answer. Then what is left is annotated as orphaned where that is possible, and listed in an event and in the log. 0 for ever.")
 	o.Approvals.BindFlags(fs, approval.RetentionUsage)

@@ -95,7 +95,7 @@ func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment)
 	return a, nil
 }
 
-// remoteCluster reads spec.target.kubeConfig. The Secret is read on
+// remoteCluster reads the kubeconfig of spec.target. The Secret is read on
 // this cluster each time, impersonating the deployment's ServiceAccount: a changed
 // kubeconfig makes another client.
 func (r Accounts) remoteCluster(ctx context.Context, local *tenant.Client, d *v1alpha1.BundleDeployment) (parsed *tenant.Kubeconfig, named string, err error) {
@@ -178,7 +178,7 @@ func (r Accounts) Identify(ctx context.Context, a stage.Access) (string, error) 
 	}
 	if there == own && !r.OwnCluster {
 		return "", failure.Error{Reason: v1alpha1.ReasonKubeConfigRefused, Stalled: true, Err: fmt.Errorf(
-			"%s: the server %s is the cluster that the controller runs in: leave spec.target.kubeConfig out to install there", a.Remote, a.Client.Identity().Host)}
+			"%s: the server %s is the cluster that the controller runs in: remove kubeConfig or clusterProfileRef from spec.target to install there", a.Remote, a.Client.Identity().Host)}
 	}
 	return there, nil
 }

@@ -72,7 +72,7 @@ type Decision struct {
 	Starts []v1alpha1.RolloutStart
 	// Waves are status.waves.
 	Waves []v1alpha1.RolloutWaveStatus
-	// Reject records Update as status.rejected.revision: the next decision returns.
+	// Reject records Update as status.rejectedRevision: the next decision returns.
 	Reject bool
 	// Complete tells that all waves are complete: Update becomes the current revision.
 	Complete bool

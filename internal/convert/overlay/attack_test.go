@@ -51,6 +51,21 @@ func TestM8Overlays(t *testing.T) {
 		hundred = append(hundred, overlay.Patch{Text: "metadata: {labels: {x: y}}", Target: &overlay.Selector{Name: "(a*)*b|(.*.*.*)*z", LabelSelector: "app in (a,b,c)"}})
 	}
 	long := strings.Repeat("x", 1000)
+	between := func(p overlay.Processor, all []overlay.Processor) (mixed []overlay.Processor) {
+		for _, one := range all {
+			mixed = append(mixed, one, p)
+		}
+		return mixed
+	}
+	label := overlay.Processor{Metadata: &overlay.Metadata{Labels: map[string]string{"a": "b"}}}
+	grow := overlay.Processor{Variables: &overlay.Variables{Given: map[string]string{"a": strings.Repeat("${a}", 1000)}}}
+	var rewrites []overlay.Rewrite
+	for i := range 100 {
+		rewrites = append(rewrites, overlay.Rewrite{From: fmt.Sprintf("r%d.example", i), To: "m"})
+	}
+	many16k := overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a}", 16_000) + "'}}", Target: all}}
+	grows := overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {x: '${a//x/" + strings.Repeat("y", 60_000) + "}'}}", Target: all}}
+	annotation := overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {x: '${a}'}}", Target: all}}
 	for name, c := range map[string]struct {
 		n    int
 		o    overlay.Options
@@ -65,6 +80,16 @@ func TestM8Overlays(t *testing.T) {
 		"variables that grow":     {6_000, list(overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {x: '${x}${x}${x}'}}", Target: all}}, overlay.Processor{Variables: &overlay.Variables{Given: map[string]string{"x": long}}}), "up to here have more than 16777216 bytes"},
 		"aliases in many patches": {1, list(patches(slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)...)...), "spec.processors[6].patch (document 1)"},
 		"aliases on many objects": {250, patch("spec: {x: ["+strings.Repeat("[], ", 5_000)+"[]]}", all), "up to here have more than 1000000 values"},
+		"variables that multiply": {1, list(slices.Concat([]overlay.Processor{annotation}, slices.Repeat([]overlay.Processor{grow}, 99))...), "after spec.processors[3].variables, the objects up to here have more than 16777216 bytes"},
+		"a value in many places":  {1, list(many16k, overlay.Processor{Variables: &overlay.Variables{Read: map[string]string{"a": strings.Repeat("x", 1<<20)}}}), "after spec.processors[1].variables, the objects up to here have more than 16777216 bytes"},
+		"replacements that grow":  {1, list(grows, overlay.Processor{Variables: &overlay.Variables{Read: map[string]string{"a": strings.Repeat("x", 1<<20)}}}), "after spec.processors[1].variables, the objects up to here have more than 16777216 bytes"},
+		"aliases in many items":   {1, list(between(label, patches(slices.Repeat([]overlay.Patch{{Text: bomb, Target: all}}, 10)...))...), "spec.processors[12].patch (document 1)"},
+		"annotations that add up": {300, list(slices.Repeat([]overlay.Processor{{Metadata: &overlay.Metadata{Annotations: map[string]string{"x": strings.Repeat("y", 60_000)}}}}, 2)...), "after spec.processors[0].metadata, the objects up to here have more than 16777216 bytes"},
+		"names that add up":       {2_000, list(slices.Repeat([]overlay.Processor{{Names: &overlay.Names{Prefix: strings.Repeat("a", 63)}}}, 100)...), "with spec.processors[3].names its name has"},
+		"names many times":        {200, list(slices.Repeat([]overlay.Processor{{Names: &overlay.Names{Prefix: "a"}}}, 100)...), ""},
+		"rewrites in many items":  {1_000, list(slices.Repeat([]overlay.Processor{{ImageRewrites: rewrites}}, 100)...), ""},
+		"variables in many items": {200, list(slices.Repeat([]overlay.Processor{{Variables: &overlay.Variables{}}}, 100)...), ""},
+		"patches in many items":   {1_000, list(between(label, patches(hundred[:50]...))...), ""},
 		"open braces":             {1, list(overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {annotations: {x: '" + strings.Repeat("${a:=", 10_000) + "'}}", Target: all}}, overlay.Processor{Variables: &overlay.Variables{}}), "a ${ has no end"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,6 +188,17 @@ func TestM27PatternsOfTargets(t *testing.T) {
 	}
 	if _, problems, _ := ran(several...); len(problems) == 0 || !strings.Contains(problems[0].String(), "all patterns of this object together") {
 		t.Errorf("many patterns: %v", problems)
+	}
+	var mixed []overlay.Processor
+	for _, name := range several {
+		mixed = append(mixed, overlay.Processor{Metadata: &overlay.Metadata{Labels: map[string]string{"a": "b"}}},
+			overlay.Processor{Patch: &overlay.Patch{Text: "metadata: {labels: {x: y}}", Target: &overlay.Selector{Name: name}}})
+	}
+	if _, problems := overlay.Apply(many(2), bundle(), list(mixed...)); len(problems) == 0 || !strings.Contains(problems[0].String(), "all patterns of this object together") {
+		t.Errorf("many patterns, with other processors between: %v", problems)
+	}
+	if err := overlay.CheckTargets(list(mixed...)); err == nil || !strings.Contains(err.Error(), "all patterns of this object together") {
+		t.Errorf("many patterns, with other processors between, before a conversion: %v", err)
 	}
 	if _, problems, _ := ran("web-.*", "web-[0-9]{1,4}", "(api|web)-1"); len(problems) > 0 {
 		t.Errorf("ordinary patterns: %v", problems)

@@ -130,6 +130,13 @@ func TestOrder(t *testing.T) {
 			reason: "the message names the item", all: []overlay.Processor{label, {Variables: &overlay.Variables{Given: map[string]string{"zone": "x"}}}, region},
 			says: "ConfigMap shop-${region}: spec.processors[1].variables: metadata.name: the variable region has no value",
 		},
+		"the same variable twice": {
+			reason: "the second has nothing to do, and is not unused", all: []overlay.Processor{region, region}, has: []string{"name: shop-eu"},
+		},
+		"an unused variable": {
+			reason: "the warning names the item", all: []overlay.Processor{region, {Variables: &overlay.Variables{Given: map[string]string{"zone": "x"}}}},
+			warns: "spec.processors[1].variables.values: no object has the variable zone",
+		},
 		"images before rewrites": {
 			reason: "the name is the one in the bundle", all: []overlay.Processor{retag, mirror}, has: []string{"image: m/quay/org/web:2"},
 		},

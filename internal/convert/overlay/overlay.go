@@ -68,6 +68,7 @@ type run struct {
 	budget     *pattern.Budget  // of the patterns of all targets
 	renames    renames          // of the step that runs
 	checks     []labelCheck     // of labels that variables may change
+	used       map[string]bool  // variables that an object had
 	problems   []manifest.Problem
 	warnings   []string
 	// unfollowed counts the fields that seem to name renamed objects and are not updated.
@@ -82,7 +83,7 @@ func Apply(manifests []manifest.Manifest, bundle Bundle, o Options) (Result, []m
 	}
 	bundle.Limits = bundle.Limits.OrDefault()
 	bundle.RelatedImages = slices.Clone(bundle.RelatedImages)
-	r := &run{bundle: bundle, reader: manifest.NewReader(nil, bundle.Limits).Strict(), budget: pattern.NewBudget()}
+	r := &run{bundle: bundle, reader: manifest.NewReader(nil, bundle.Limits).Strict(), budget: pattern.NewBudget(), used: map[string]bool{}}
 	for _, m := range manifests {
 		id := r.identify(m)
 		r.entries = append(r.entries, &entry{Manifest: m, original: id, before: id, now: id})
@@ -195,21 +196,24 @@ func (r *run) measure(field string) {
 	total := extent{}
 	for _, e := range r.left() {
 		deep := total.add(e.Object.Object, limits.Depth)
-		var message string
 		switch {
 		case deep:
-			message = fmt.Sprintf("after %s, the object nests deeper than %d", field, limits.Depth)
+			r.refuseSize(e, field, "the object nests deeper than %d", limits.Depth)
 		case total.values > int64(limits.Values):
-			message = fmt.Sprintf("after %s, the objects up to here have more than %d values", field, limits.Values)
+			r.refuseSize(e, field, "the objects up to here have more than %d values", limits.Values)
 		case total.bytes > limits.TotalBytes:
-			message = fmt.Sprintf("after %s, the objects up to here have more than %d bytes", field, limits.TotalBytes)
+			r.refuseSize(e, field, "the objects up to here have more than %d bytes", limits.TotalBytes)
 		default:
 			continue
 		}
-		r.problems = append(r.problems, e.Problem(manifest.RuleLimit, message,
-			"let patches select fewer objects, or shorten what they and the variables add"))
 		return
 	}
+}
+
+// refuseSize reports the object with which a limit of sizes is exceeded.
+func (r *run) refuseSize(e *entry, field, message string, limit any) {
+	r.problems = append(r.problems, e.Problem(manifest.RuleLimit, "after "+field+", "+fmt.Sprintf(message, limit),
+		"let patches select fewer objects, or shorten what they and the variables add"))
 }
 
 // extent is how large values are: how many, and how many bytes their strings and keys have.

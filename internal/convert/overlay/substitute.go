@@ -30,19 +30,27 @@ func (r *run) substitute(field string, v Variables) {
 	if len(r.problems) > 0 {
 		return
 	}
-	values := variables.New(v.Given, v.Read)
+	values := variables.New(v.Given, v.Read, r.bundle.Limits.TotalBytes)
 	for _, e := range r.left() {
 		if !r.substituted(e) {
 			continue
 		}
-		for _, fault := range values.Replace(e.Object) {
+		faults := values.Replace(e.Object)
+		if values.Exceeded() {
+			r.refuseSize(e, field, "the objects up to here have more than %d bytes", r.bundle.Limits.TotalBytes)
+			return
+		}
+		for _, fault := range faults {
 			r.refuseAt(e, field+": "+fault.Path+": "+fault.Message,
 				"give the variable a value, write $${ for what is no variable, or annotate the object with "+satchelSubstitute+": "+disabled)
 		}
 	}
 	r.refuseCollisions(field)
 	for _, name := range slices.Sorted(maps.Keys(v.Given)) {
-		if !values.Used(name) && len(r.problems) == 0 {
+		switch {
+		case values.Used(name):
+			r.used[name] = true
+		case !r.used[name] && len(r.problems) == 0: // a processor before this one has replaced the others
 			r.warn("%s.values: no object has the variable %s", field, name)
 		}
 	}

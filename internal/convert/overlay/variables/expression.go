@@ -19,6 +19,7 @@ const (
 var (
 	errOpen     = errors.New("a ${ has no end")
 	errNoForm   = errors.New("a ${ begins no variable such as ${name} or ${name:=default}")
+	errTooLarge = errors.New("the values of the variables have too many bytes in all")
 	errTooDeep  = errors.New("the defaults of variables nest too deep")
 	errNotATxt  = "the value of the variable %s is not valid UTF-8"
 	errNoValue  = "the variable %s has no value, and no default stands with it"
@@ -46,6 +47,9 @@ func (v *Values) expand(text string, depth int) (out string, whole bool, err err
 			return "", false, errOpen
 		}
 		value, err := v.evaluate(rest[i+2:i+2+end], depth)
+		if err == nil {
+			err = v.reserve(len(value))
+		}
 		if err != nil {
 			return "", false, err
 		}
@@ -93,7 +97,7 @@ func (v *Values) evaluate(expression string, depth int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return transform(name, value, operation)
+	return v.transform(name, value, operation)
 }
 
 // IsName tells whether a string can name a variable.
@@ -135,7 +139,7 @@ func (v *Values) defaulted(name, fallback string, colon bool, depth int) (string
 }
 
 // transform is what may follow a name, as in a shell.
-func transform(name, value, operation string) (string, error) {
+func (v *Values) transform(name, value, operation string) (string, error) {
 	operations := []struct {
 		by    string
 		apply func(argument string) (string, error)
@@ -144,8 +148,8 @@ func transform(name, value, operation string) (string, error) {
 		{",,", plainly(func(string) string { return strings.ToLower(value) })},
 		{"^", plainly(func(string) string { return first(value, strings.ToUpper) })},
 		{",", plainly(func(string) string { return first(value, strings.ToLower) })},
-		{"//", func(a string) (string, error) { return replaced(value, a, -1) }},
-		{"/", func(a string) (string, error) { return replaced(value, a, 1) }},
+		{"//", func(a string) (string, error) { return v.replaced(value, a, -1) }},
+		{"/", func(a string) (string, error) { return v.replaced(value, a, 1) }},
 		{"##", trimmed(value, strings.TrimPrefix)}, {"#", trimmed(value, strings.TrimPrefix)},
 		{"%%", trimmed(value, strings.TrimSuffix)}, {"%", trimmed(value, strings.TrimSuffix)},
 		{":", func(a string) (string, error) { return cut(name, value, a) }},
@@ -187,10 +191,17 @@ func trimmed(value string, trim func(string, string) string) func(string) (strin
 }
 
 // replaced puts one text in the place of another: once, or wherever it stands.
-func replaced(value, argument string, times int) (string, error) {
+func (v *Values) replaced(value, argument string, times int) (string, error) {
 	from, to, _ := strings.Cut(argument, "/")
 	if from == "" || strings.ContainsAny(argument, "*?[$\\") {
 		return "", errNoForm
+	}
+	found := strings.Count(value, from)
+	if times >= 0 {
+		found = min(found, times)
+	}
+	if grown := len(value) + found*(len(to)-len(from)); int64(grown) > v.left {
+		return "", v.reserve(grown)
 	}
 	return strings.Replace(value, from, to, times), nil
 }

@@ -22,7 +22,7 @@ func TestF26Quotes(t *testing.T) {
 			"apiVersion": "example.org/v1", "kind": "Gizmo", "metadata": map[string]any{"name": "a"},
 			"spec": map[string]any{"bare": "${V}", "quoted": "${q}${V}${q}", "inside": "v${V}", "own": `"${V}"`, "json": "${json}"},
 		}}
-		faults := variables.New(map[string]string{"V": value, "q": `"`, "json": `"x"`}, nil).Replace(object)
+		faults := variables.New(map[string]string{"V": value, "q": `"`, "json": `"x"`}, nil, 1000).Replace(object)
 		spec, _ := object.Object["spec"].(map[string]any)
 		if len(faults) > 0 || spec["bare"] != want || spec["quoted"] != value || spec["inside"] != "v"+value || spec["own"] != `"`+value+`"` || spec["json"] != "x" {
 			t.Errorf("%s: %v, %#v", value, faults, spec)

@@ -19,11 +19,27 @@ import (
 type Values struct {
 	given, read map[string]string
 	used        map[string]bool
+	left        int64 // bytes that may still be written
+	exceeded    bool
 }
 
-// New returns values; those in given win over those in read.
-func New(given, read map[string]string) *Values {
-	return &Values{given: given, read: read, used: map[string]bool{}}
+// New returns values; those in given win over those in read. The values that are written in place of variables may have so
+// many bytes in all.
+func New(given, read map[string]string, bytes int64) *Values {
+	return &Values{given: given, read: read, used: map[string]bool{}, left: bytes}
+}
+
+// Exceeded tells whether values with more bytes were to be written. The object is not complete then.
+func (v *Values) Exceeded() bool { return v.exceeded }
+
+// reserve counts the bytes of a value before it is written.
+func (v *Values) reserve(bytes int) error {
+	if int64(bytes) > v.left {
+		v.left, v.exceeded = 0, true
+		return errTooLarge
+	}
+	v.left -= int64(bytes)
+	return nil
 }
 
 // Used tells whether an object had the variable.

@@ -37,6 +37,11 @@ health:
 			reason: "a cache holds all specs", spec: aDeployment + "\nprocessors:" + strings.Repeat("\n- patch: {target: {kind: A}, patch: "+strings.Repeat("a", 65_000)+"}", 5),
 			want: "spec.processors: Invalid value: patches may have at most 262144 bytes in all: change the bundle instead",
 		},
+		"M22: references within the limit": {reason: "50 in all", spec: aDeployment + "\nprocessors:" + strings.Repeat("\n- variables: {valuesFrom: ["+strings.Repeat("{kind: Secret, name: a}, ", 25)+"]}", 2)},
+		"M22: references": {
+			reason: "each is read, and may be watched", spec: aDeployment + "\nprocessors:\n- names: {prefix: a}" + strings.Repeat("\n- variables: {valuesFrom: ["+strings.Repeat("{kind: Secret, name: a}, ", 17)+"]}", 3),
+			want: "spec.processors: Invalid value: variables may have at most 50 references in valuesFrom in all: put the values into fewer ConfigMaps and Secrets",
+		},
 		"M22: long": {
 			reason: "an expression is no program", spec: aDeployment + "\ndependsOn: [{name: db, readyExpr: " + strings.Repeat("a", 4097) + "}]",
 			want: "spec.dependsOn[0].readyExpr: Too long: may not be more than 4096 bytes",

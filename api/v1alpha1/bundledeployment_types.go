@@ -64,6 +64,7 @@ type BundleDeploymentSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:XValidation:rule="self.map(p, has(p.patch) ? size(p.patch.patch) : 0).sum() <= 262144",message="patches may have at most 262144 bytes in all: change the bundle instead"
+	// +kubebuilder:validation:XValidation:rule="self.map(p, has(p.variables) && has(p.variables.valuesFrom) ? size(p.variables.valuesFrom) : 0).sum() <= 50",message="variables may have at most 50 references in valuesFrom in all: put the values into fewer ConfigMaps and Secrets"
 	Processors []Processor `json:"processors,omitempty"`
 
 	// Approval says which plans need an approval. By default no plan does.

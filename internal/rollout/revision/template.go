@@ -47,8 +47,9 @@ func CheckTemplate(spec *v1alpha1.BundleRolloutSpec) error {
 
 // Limits of lists in a spec of a BundleDeployment, which are those of its CRD. A template has no schema that holds them.
 const (
-	mostInputs    = 50
-	mostVariables = 1000
+	mostInputs     = 50 // of a chart, and of the processors together
+	mostProcessors = 100
+	mostVariables  = 1000
 )
 
 // checkCounts refuses lists that are longer than permitted.
@@ -59,13 +60,18 @@ func checkCounts(field string, spec *v1alpha1.BundleDeploymentSpec) error {
 	if spec.Helm != nil && len(spec.Helm.ValuesFrom) > mostInputs {
 		return tooMany("helm.valuesFrom", mostInputs)
 	}
+	if len(spec.Processors) > mostProcessors {
+		return tooMany("processors", mostProcessors)
+	}
+	references := 0
 	for i, variables := range effective.Variables(spec) {
-		switch {
-		case len(variables.ValuesFrom) > mostInputs:
-			return tooMany(fmt.Sprintf("processors[%d].variables.valuesFrom", i), mostInputs)
-		case len(variables.Values) > mostVariables:
+		if len(variables.Values) > mostVariables {
 			return tooMany(fmt.Sprintf("processors[%d].variables.values", i), mostVariables)
 		}
+		references += len(variables.ValuesFrom)
+	}
+	if references > mostInputs {
+		return tooMany("processors[].variables.valuesFrom", mostInputs)
 	}
 	return nil
 }

@@ -280,19 +280,6 @@ type BundleDeploymentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// HashKey is the key of the hashes in this status, encrypted with a key of the installation.
-	// It stays the same when the keys of the installation are rotated.
-	// +optional
-	// +kubebuilder:validation:MaxLength=256
-	HashKey string `json:"hashKey,omitempty"`
-
-	// Server is a keyed hash of the server and the certificate authorities of the kubeconfig
-	// with which the cluster of the inventory was identified last; empty for this cluster.
-	// BundleDeployments of a namespace have the same one if they have the same server.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Server string `json:"server,omitempty"`
-
 	// Conditions follow kstatus: Ready, Reconciling, Stalled, and beside them one a step: SourceReady, Converted,
 	// Planned, Applied, Healthy. ApprovalPending is present while a plan waits for an approval, or a deletion for a
 	// higher prune limit; RemovalBlocked while the objects of a deleted BundleDeployment cannot be removed. With
@@ -328,10 +315,6 @@ type BundleDeploymentStatus struct {
 	// +optional
 	Plan *PlanStatus `json:"plan,omitempty"`
 
-	// Executed is the plan that was carried out last, or is being so.
-	// +optional
-	Executed *ExecutedPlan `json:"executed,omitempty"`
-
 	// Hooks tells of the hooks that ran, or run, with what is installed; empty for bundles that never had any.
 	// +optional
 	Hooks *HooksStatus `json:"hooks,omitempty"`
@@ -366,6 +349,13 @@ type BundleDeploymentStatus struct {
 	// +optional
 	// +listType=atomic
 	Warnings []string `json:"warnings,omitempty"`
+
+	// Internal is state of the controller, as text that is no API and changes without notice:
+	// the executed plan and its proof, where the last healthy revision was loaded from, and a
+	// key of the hashes in this status. Without it plans are approved again, and all objects are
+	// compared.
+	// +optional
+	Internal InternalStatus `json:"internal,omitzero"`
 
 	// LastHandledReconcileAt is the value of the annotation reconcile.fluxcd.io/requestedAt that was handled last.
 	// +optional
@@ -409,10 +399,6 @@ type HealthyRevision struct {
 	// Revision of the artifact.
 	// +optional
 	Revision string `json:"revision,omitempty"`
-
-	// Artifact is where the content of the revision was loaded from: remediation may have to go back to it.
-	// +optional
-	Artifact *KeptArtifact `json:"artifact,omitempty"`
 
 	// Package is the OLM package that the revision contains, where it is in the format
 	// registry+v1. Bundles of this namespace that require a package find it here.

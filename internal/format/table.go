@@ -46,13 +46,13 @@ var (
 	}
 	// HashKey is a key that is encrypted with one of the installation.
 	HashKey = Format{
-		"hash-key", 1, "`status.hashKey` of a BundleDeployment",
+		"hash-key", 1, "`hashKey` in `status.internal` of a BundleDeployment",
 		"derived again from the key of the installation",
 	}
 	// Plan are the digests that approvals are about, and the signatures of records with them: of contents, material, terms, keys
 	// and plans, of grounds and inputs.
 	Plan = Format{
-		"plan", 2, "`status.plan`, `status.executed`, `status.hooks` and `status.healthy.artifact` of a BundleDeployment, `spec.plan` of a BundleApproval: digests, and proofs",
+		"plan", 2, "`status.plan`, `status.hooks`, and `executed` and `artifact` in `status.internal` of a BundleDeployment, `spec.plan` of a BundleApproval: digests, and proofs",
 		"computed again; a plan that was executed needs no other approval if it is known to change nothing, and one that waits is proposed again",
 	}
 	// HookRun identifies the runs of hooks.

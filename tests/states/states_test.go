@@ -396,8 +396,8 @@ func lasting(t *testing.T, of *unstructured.Unstructured) map[string]any {
 		"applied": d.Status.Applied.Revision, "attempted": d.Status.Attempted.Revision, "rejected": d.Status.Rejected.Revision, "healthy": d.Status.Healthy.Revision,
 		"hooks": d.Status.Hooks, "generation": d.Generation, "history": len(d.Status.History),
 	}
-	if d.Status.Executed != nil {
-		found["executed"], found["approval"] = d.Status.Executed.StartTime.UTC().String(), d.Status.Executed.Approval
+	if d.Status.Internal.Executed != nil {
+		found["executed"], found["approval"] = d.Status.Internal.Executed.StartTime.UTC().String(), d.Status.Internal.Executed.Approval
 	}
 	if d.Status.Plan != nil {
 		found["plan"] = d.Status.Plan.Digest

@@ -110,7 +110,7 @@ func (p Published) At(d *v1alpha1.BundleDeployment, revision string) (Published,
 		return Published{}, err
 	}
 	earlier := Published{Owner: p.Owner, Origin: record.OriginRevision}
-	kept := d.Status.Healthy.Artifact
+	kept := d.Status.Internal.Artifact
 	switch {
 	case record.Revision == p.Artifact.Revision:
 		earlier.Artifact = p.Artifact

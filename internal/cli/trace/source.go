@@ -73,7 +73,7 @@ func NewTraceDeployment(d *v1alpha1.BundleDeployment) *Deployment {
 	if d.Status.Catalog != nil {
 		found.Bundle = d.Status.Catalog.Installed
 	}
-	if kept := d.Status.Healthy.Artifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
+	if kept := d.Status.Internal.Artifact; found.Digest == "" && kept != nil && kept.Revision == found.Revision {
 		found.Digest = kept.Digest
 	}
 	return found

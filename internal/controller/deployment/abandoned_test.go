@@ -169,7 +169,7 @@ func TestF41T2OnlyTheRecordedServiceAccount(t *testing.T) {
 			r.startRemoval(t, d.key)
 			r.edit(t, d.key, func(d *v1alpha1.BundleDeployment) { d.Spec.ServiceAccountName = "ghost" })
 			if forge {
-				patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"executed":{"serviceAccountName":"ghost"}}}`))
+				patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"internal":"{\"executed\":{\"serviceAccountName\":\"ghost\"}}"}}`))
 				if err := r.admin.Status().Patch(t.Context(), d.deployment(t), patch); err != nil {
 					t.Fatal(err)
 				}

@@ -217,7 +217,7 @@ func TestF56DigestsOfAnotherVersion(t *testing.T) {
 				r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Prune.Timing = v1alpha1.PruneBeforeApply })
 			}
 			found := d.deployment(t)
-			record := found.Status.Executed
+			record := found.Status.Internal.Executed
 			record.Key, record.Terms, record.Proof = "sha256:another", "sha256:another", ""
 			text, err := json.Marshal(record)
 			if err != nil {
@@ -232,8 +232,8 @@ func TestF56DigestsOfAnotherVersion(t *testing.T) {
 				d.now = d.now.Add(time.Minute)
 			}
 			found = d.deployment(t)
-			if got := conditions.IsTrue(found, v1alpha1.ApprovalPendingCondition); got != asks || !asks && (!isReady(found) || !strings.HasPrefix(found.Status.Executed.Proof, format.Plan.Name())) {
-				t.Errorf("it asks for an approval: %v, want %v; proof %s:\n%s", got, asks, found.Status.Executed.Proof, describe(found))
+			if got := conditions.IsTrue(found, v1alpha1.ApprovalPendingCondition); got != asks || !asks && (!isReady(found) || !strings.HasPrefix(found.Status.Internal.Executed.Proof, format.Plan.Name())) {
+				t.Errorf("it asks for an approval: %v, want %v; proof %s:\n%s", got, asks, found.Status.Internal.Executed.Proof, describe(found))
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func (r *Reconciler) Approvals() approval.Approvals {
 // with the newest one, and renews the proofs that are valid, so that the former key can be removed. Hashes and digests
 // stay as they are: nothing is applied again, no hook runs again, and no approval is lost.
 func (r *Reconciler) unlock(s *state) {
-	was := s.Object.Status.HashKey
+	was := s.Object.Status.Internal.HashKey
 	var err error
 	if s.HashKey, s.WrappedKey, err = r.Keys.HashKey(string(s.Object.UID), was); err != nil {
 		s.HashKey, s.WrappedKey = nil, was // a process without keys does not start
@@ -24,6 +24,6 @@ func (r *Reconciler) unlock(s *state) {
 	if s.WrappedKey == was {
 		return
 	}
-	s.Object.Status.HashKey = s.WrappedKey
+	s.Object.Status.Internal.HashKey = s.WrappedKey
 	r.Approvals().RenewProofs(s.Object)
 }

@@ -45,7 +45,7 @@ func collectingFrom(t *testing.T) collecting {
 	before := d.DeepCopy()
 	later := metav1.NewTime(time.Now().Add(time.Minute).Truncate(time.Second))
 	d.Status.Plan = &v1alpha1.PlanStatus{Digest: planDigest(pendingPlan)}
-	d.Status.Executed = &v1alpha1.ExecutedPlan{
+	d.Status.Internal.Executed = &v1alpha1.ExecutedPlan{
 		Plan: planDigest(executedPlan), Base: planDigest(planBefore), Approval: "named", StartTime: later, ServiceAccountName: "installer",
 	}
 	d.Status.History = []v1alpha1.RevisionRecord{{Revision: "v1", Plan: planDigest(planInHistory), Outcome: v1alpha1.OutcomeHealthy, StartTime: later}}
@@ -195,8 +195,8 @@ func TestDenialsAreKept(t *testing.T) {
 			c := collectingFrom(t)
 			d := c.deployment(t)
 			before := d.DeepCopy()
-			d.Status.Executed.StartTime = metav1.NewTime(time.Now().Add(tc.executed).Truncate(time.Second))
-			if d.Status.Executed.Key = "changed"; !tc.forged {
+			d.Status.Internal.Executed.StartTime = metav1.NewTime(time.Now().Add(tc.executed).Truncate(time.Second))
+			if d.Status.Internal.Executed.Key = "changed"; !tc.forged {
 				c.Prove(d)
 			}
 			if err := c.r.admin.Status().Patch(t.Context(), d, client.MergeFrom(before)); err != nil {

@@ -63,7 +63,7 @@ func TestKilledWithAnApprovedPlan(t *testing.T) {
 			s.reconcile(t)
 		}
 		d := s.deployment(t)
-		if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.Healthy.Revision != second.Revision || d.Status.Executed.Approval != approval.Name {
+		if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.Healthy.Revision != second.Revision || d.Status.Internal.Executed.Approval != approval.Name {
 			t.Errorf("killed after write %d:\n%s", kills+1, describe(d))
 		}
 		if r.value(t, t.Context(), namespace, "a-"+name) != "two" || r.value(t, t.Context(), namespace, "c-"+name) != "two" || r.get(t, aConfigMap(namespace, "b-"+name)) {
@@ -131,8 +131,8 @@ func TestApprovalWithdrawnAtTheLastMoment(t *testing.T) {
 		if value := r.value(t, t.Context(), namespace, name); value != "one" || !r.get(t, aConfigMap(namespace, "b-"+name)) {
 			t.Errorf("%s: %s: written all the same: %s", name, tc.reason, value)
 		}
-		if d.Status.Executed.Plan != was.Executed.Plan || fmt.Sprint(d.Status.Inventory.Entries) != fmt.Sprint(was.Inventory.Entries) {
-			t.Errorf("%s: %s: %+v and %v, want them as before: %+v and %v", name, tc.reason, d.Status.Executed, d.Status.Inventory.Entries, was.Executed, was.Inventory.Entries)
+		if d.Status.Internal.Executed.Plan != was.Internal.Executed.Plan || fmt.Sprint(d.Status.Inventory.Entries) != fmt.Sprint(was.Inventory.Entries) {
+			t.Errorf("%s: %s: %+v and %v, want them as before: %+v and %v", name, tc.reason, d.Status.Internal.Executed, d.Status.Inventory.Entries, was.Internal.Executed, was.Inventory.Entries)
 		}
 		r.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Labels = nil })
 	}

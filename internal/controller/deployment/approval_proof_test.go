@@ -32,7 +32,7 @@ func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	}
 	r := with(map[string][]byte{"1": former})
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{UID: "one"}}
-	d.Status.Executed = &v1alpha1.ExecutedPlan{
+	d.Status.Internal.Executed = &v1alpha1.ExecutedPlan{
 		Plan: "plan", Key: "key", Terms: "terms", Base: "base", Grounds: "grounds", Approval: "approval", Generation: 7, StartTime: metav1.NewTime(time.Now().Truncate(time.Second)),
 		ServiceAccountName: "account", RemoteServiceAccountName: "remote", DeletionPolicy: v1alpha1.DeletionDelete, DeletesDefinitions: true,
 		Cluster:         &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "a"}}},
@@ -45,7 +45,7 @@ func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	fields := reflect.TypeFor[v1alpha1.ExecutedPlan]()
 	for i := range fields.NumField() {
 		forged := d.DeepCopy()
-		reflect.ValueOf(forged.Status.Executed).Elem().Field(i).SetZero()
+		reflect.ValueOf(forged.Status.Internal.Executed).Elem().Field(i).SetZero()
 		if r.Proven(forged) {
 			t.Errorf("believed without its %s", fields.Field(i).Name)
 		}
@@ -61,7 +61,7 @@ func TestProofOfWhatWasCarriedOut(t *testing.T) {
 	if !with(map[string][]byte{"1": former, "2": latest}).Proven(d) {
 		t.Error("not believed after a rotation")
 	}
-	other.Status.Executed = nil
+	other.Status.Internal.Executed = nil
 	if r.Proven(other) {
 		t.Error("nothing is believed")
 	}

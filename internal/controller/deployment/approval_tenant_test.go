@@ -178,7 +178,7 @@ func (g *guarded) edits() map[string]struct {
 		"labels and annotations": {false, func(ctx context.Context) error {
 			return g.merge(ctx, fields{"metadata": fields{"labels": fields{"satchel.dev/approval": "none"}, "annotations": fields{"satchel.dev/approved": "true"}}}, false)
 		}},
-		"a forged record":   {true, status(fields{"executed": fields{"plan": g.first.Status.Executed.Plan, "key": g.first.Status.Executed.Key}})},
+		"a forged record":   {true, status(fields{"executed": fields{"plan": g.first.Status.Internal.Executed.Plan, "key": g.first.Status.Internal.Executed.Key}})},
 		"no record":         {true, status(fields{"executed": nil})},
 		"an old status":     {true, status(g.first.Status)},
 		"a forged rollback": {true, status(fields{"rejected": fields{"revision": "x"}})},

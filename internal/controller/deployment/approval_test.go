@@ -97,8 +97,8 @@ func TestApprovalManual(t *testing.T) {
 	approval := r.decide(t, key, digest)
 	d = r.ready(t, key, first.Revision)
 	r.consumed(t, approval)
-	if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.Executed.Approval != approval.Name || d.Status.Executed.Plan != digest || d.Status.History[0].Plan != digest {
-		t.Errorf("executed %+v, history %+v:\n%s", d.Status.Executed, d.Status.History[0], describe(d))
+	if conditions.Has(d, v1alpha1.ApprovalPendingCondition) || d.Status.Internal.Executed.Approval != approval.Name || d.Status.Internal.Executed.Plan != digest || d.Status.History[0].Plan != digest {
+		t.Errorf("executed %+v, history %+v:\n%s", d.Status.Internal.Executed, d.Status.History[0], describe(d))
 	}
 	r.told(t, namespace, "Approved: the plan "+digest+" for revision "+first.Revision+" is executed, as bundleapproval "+approval.Name+" allows")
 
@@ -293,8 +293,8 @@ func TestApprovalOnEscalation(t *testing.T) {
 			}
 			second := r.publish(t, namespace, "app", "v2", tc.bundle)
 			if len(tc.asks) == 0 {
-				if d := r.ready(t, key, second.Revision); d.Status.Executed.Approval != "" {
-					t.Errorf("%s: approved by %s", tc.reason, d.Status.Executed.Approval)
+				if d := r.ready(t, key, second.Revision); d.Status.Internal.Executed.Approval != "" {
+					t.Errorf("%s: approved by %s", tc.reason, d.Status.Internal.Executed.Approval)
 				}
 				return
 			}

@@ -235,7 +235,7 @@ func (r *rig) bringsToken(t *testing.T, namespace string) {
 		return files
 	}
 	harmless := r.publish(t, namespace, "app", "v2", with("configMap: {name: a}"))
-	if d := r.ready(t, key, harmless.Revision); d.Status.Executed.Approval != "" {
+	if d := r.ready(t, key, harmless.Revision); d.Status.Internal.Executed.Approval != "" {
 		t.Error("an ordinary workload waited for an approval")
 	}
 	token := "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\nmetadata: {name: t, annotations: {kubernetes.io/service-account.name: installer}}\n"

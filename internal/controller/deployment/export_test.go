@@ -55,7 +55,9 @@ func (r *Reconciler) DoNotWaitForConversions() { r.renderer.Conversions.Patience
 func (r *Reconciler) Watching() drift.Figures { return r.watches.Figures() }
 
 // Prove gives the record of a plan in a status its proof, and Proven tells whether it is believed.
-func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) { r.Approvals().Prove(d, d.Status.Executed) }
+func (r *Reconciler) Prove(d *v1alpha1.BundleDeployment) {
+	r.Approvals().Prove(d, d.Status.Internal.Executed)
+}
 
 // Proven tells whether what the status says was carried out is believed.
 func (r *Reconciler) Proven(d *v1alpha1.BundleDeployment) bool { return r.Approvals().Proven(d) != nil }

@@ -101,21 +101,21 @@ func TestRotationOfKeys(t *testing.T) {
 	d.Change(func(deps *deployment.Deps) { deps.Keys = ring("1") })
 	r.decide(t, key, d.waits(t, first.Revision))
 	applied, _ := d.ready(t)
-	record, wrapped := applied.Status.Executed.DeepCopy(), applied.Status.HashKey
+	record, wrapped := applied.Status.Internal.Executed.DeepCopy(), applied.Status.Internal.HashKey
 	mark := r.mark(t)
 	for _, names := range [][]string{{"1", "2"}, {"2"}, {"2", "3"}, {"3"}} {
 		d = d.again(t, nil)
 		d.Change(func(deps *deployment.Deps) { deps.Keys = ring(names...) })
 		d.now = d.now.Add(time.Hour)
 		now, _ := d.ready(t)
-		if now.Status.Executed == nil || now.Status.Executed.Plan != record.Plan || now.Status.Executed.Key != record.Key || now.Status.HashKey == "" {
-			t.Fatalf("%v: the record is another one: %+v", names, now.Status.Executed)
+		if now.Status.Internal.Executed == nil || now.Status.Internal.Executed.Plan != record.Plan || now.Status.Internal.Executed.Key != record.Key || now.Status.Internal.HashKey == "" {
+			t.Fatalf("%v: the record is another one: %+v", names, now.Status.Internal.Executed)
 		}
 		if !d.Proven(now) {
 			t.Errorf("%v: what was approved is not believed", names)
 		}
 	}
-	if now := d.deployment(t); now.Status.HashKey == wrapped {
+	if now := d.deployment(t); now.Status.Internal.HashKey == wrapped {
 		t.Error("the key of the hashes is still encrypted with the first key")
 	}
 	if writes := r.writesAs(t, namespace, "installer", mark); len(writes) > 0 {

@@ -35,15 +35,15 @@ func TestOriginMoves(t *testing.T) {
 	key := r.deploy(t, namespace, "app", seldom)
 	d := r.ready(t, key, first.Revision)
 	status := d.Status
-	if status.Applied.OriginRevision != commitOf("1") || status.Applied.Version != "1.0.0" || status.Healthy.Artifact.OriginRevision != commitOf("1") {
-		t.Errorf("applied %q (%s), healthy %q", status.Applied.Version, status.Applied.OriginRevision, status.Healthy.Artifact.OriginRevision)
+	if status.Applied.OriginRevision != commitOf("1") || status.Applied.Version != "1.0.0" || status.Internal.Artifact.OriginRevision != commitOf("1") {
+		t.Errorf("applied %q (%s), healthy %q", status.Applied.Version, status.Applied.OriginRevision, status.Internal.Artifact.OriginRevision)
 	}
 	r.told(t, namespace, "Installed: installed 1.0.0 ("+commitOf("1")+"): 1 object created, 0 updated")
 	mark := r.mark(t)
 	r.moveOrigin(t, namespace, "app", commitOf("2"))
 	moved := r.until(t, key, "the new commit", func(d *v1alpha1.BundleDeployment) bool { return d.Status.Applied.OriginRevision == commitOf("2") })
-	if moved.Status.Healthy.Artifact.OriginRevision != commitOf("2") || !moved.Status.Applied.CompletionTime.Equal(status.Applied.CompletionTime) {
-		t.Errorf("healthy is %q, applied at %s", moved.Status.Healthy.Artifact.OriginRevision, moved.Status.Applied.CompletionTime)
+	if moved.Status.Internal.Artifact.OriginRevision != commitOf("2") || !moved.Status.Applied.CompletionTime.Equal(status.Applied.CompletionTime) {
+		t.Errorf("healthy is %q, applied at %s", moved.Status.Internal.Artifact.OriginRevision, moved.Status.Applied.CompletionTime)
 	}
 	if records := moved.Status.History; len(records) != 1 || records[0].OriginRevision != commitOf("1") || records[0].Version != "1.0.0" {
 		t.Errorf("the history is %+v", records)
@@ -107,7 +107,7 @@ func TestOriginAndApproval(t *testing.T) {
 		t.Errorf("the origin moved, and the plan is %s instead of %s", again, plan)
 	}
 	r.decide(t, key, plan)
-	if d := r.ready(t, key, first.Revision); d.Status.Applied.OriginRevision != commitOf("2") || d.Status.Executed.Plan != plan {
-		t.Errorf("applied %s by the plan %s", d.Status.Applied.OriginRevision, d.Status.Executed.Plan)
+	if d := r.ready(t, key, first.Revision); d.Status.Applied.OriginRevision != commitOf("2") || d.Status.Internal.Executed.Plan != plan {
+		t.Errorf("applied %s by the plan %s", d.Status.Applied.OriginRevision, d.Status.Internal.Executed.Plan)
 	}
 }

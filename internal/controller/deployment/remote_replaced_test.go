@@ -63,7 +63,7 @@ func TestT31KubeconfigIsReplaced(t *testing.T) {
 			a.store(t, map[string]string{"value": a.kubeconfig(t, tc.account, tc.change)})
 			if tc.differs == "" {
 				r.handled(t, key)
-				if now := r.ready(t, key, published.Revision); now.Status.Executed.Plan != was.Status.Executed.Plan {
+				if now := r.ready(t, key, published.Revision); now.Status.Internal.Executed.Plan != was.Status.Internal.Executed.Plan {
 					t.Error("another plan was carried out")
 				}
 				return

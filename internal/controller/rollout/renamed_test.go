@@ -131,7 +131,7 @@ func (r *rig) reached(on, target, reason string) {
 	child := r.children()[on]
 	before := child.DeepCopy()
 	child.Status.Inventory = &v1alpha1.Inventory{Target: target}
-	child.Status.Server = "server of " + target
+	child.Status.Internal.Server = "server of " + target
 	if reason != "" {
 		child.Status.ObservedGeneration = child.Generation
 		for kind, status := range map[string]metav1.ConditionStatus{"Ready": metav1.ConditionFalse, "Stalled": metav1.ConditionTrue} {

@@ -40,7 +40,7 @@ func (a Approvals) carry(q Question, c *Consent, made *plan.Plan) {
 	}
 	record.Generation = q.Object.Generation
 	a.Prove(q.Object, record)
-	q.Object.Status.Executed, c.record = record, record
+	q.Object.Status.Internal.Executed, c.record = record, record
 }
 
 // sameSpec tells whether the spec is the one that led to the executed plan, and its kubeconfig leads to the same server as the same user.

@@ -83,7 +83,7 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		"another user":   kept(func(r *row) { r.reach = "a.b.x" }),
 		"another end":    kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Spec.DeletionPolicy = "" } }),
 		"a record that is none": kept(func(r *row) {
-			r.change = func(d *v1alpha1.BundleDeployment) { d.Status.Executed.Plan = "sha256:forged" }
+			r.change = func(d *v1alpha1.BundleDeployment) { d.Status.Internal.Executed.Plan = "sha256:forged" }
 		}),
 		"an object is held":      kept(func(r *row) { r.made.Held = &pruning.Held{} }),
 		"another spec":           kept(func(r *row) { r.change = func(d *v1alpha1.BundleDeployment) { d.Generation++ } }),
@@ -117,12 +117,12 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		d := recorded(a)
 		d.Generation = 7
 		d.Spec.ServiceAccountName, d.Spec.Target.ServiceAccountName = "installer", "remote"
-		d.Spec.Target.SetRemote(d.Status.Executed.Cluster)
+		d.Spec.Target.SetRemote(d.Status.Internal.Executed.Cluster)
 		d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
 		d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
 		of := format.Plan
 		of.Version = tc.version
-		d.Status.Executed.Proof = of.Text(a.Keys.Sign(proofParts(of, d, executed, recordBytes(*d.Status.Executed))...))
+		d.Status.Internal.Executed.Proof = of.Text(a.Keys.Sign(proofParts(of, d, executed, recordBytes(*d.Status.Internal.Executed))...))
 		if tc.change != nil {
 			tc.change(d)
 		}

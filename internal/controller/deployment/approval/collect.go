@@ -92,7 +92,7 @@ func refersTo(d *v1alpha1.BundleDeployment, one *v1alpha1.BundleApproval) bool {
 	if d.Status.Plan != nil && d.Status.Plan.Digest == one.Spec.Plan {
 		return true
 	}
-	if record := d.Status.Executed; record != nil && (record.Approval == one.Name || record.Plan == one.Spec.Plan || record.Base == one.Spec.Plan) {
+	if record := d.Status.Internal.Executed; record != nil && (record.Approval == one.Name || record.Plan == one.Spec.Plan || record.Base == one.Spec.Plan) {
 		return true
 	}
 	for _, record := range d.Status.History {

@@ -31,21 +31,21 @@ func signing(t *testing.T) Approvals {
 func recorded(a Approvals) *v1alpha1.BundleDeployment {
 	d := &v1alpha1.BundleDeployment{}
 	d.UID = "uid"
-	d.Status.Executed = &v1alpha1.ExecutedPlan{
+	d.Status.Internal.Executed = &v1alpha1.ExecutedPlan{
 		Plan: "sha256:plan", Key: "sha256:key", Terms: "sha256:terms", Base: "sha256:base", Approval: "approval", Grounds: "sha256:grounds",
 		Generation: 7, StartTime: metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), ServiceAccountName: "installer", RemoteServiceAccountName: "remote",
 		Cluster:         &v1alpha1.ClusterReference{KubeConfig: v1alpha1.KubeConfigReference{SecretRef: v1alpha1.KubeConfigSecretReference{Name: "kubeconfig", Key: "value"}}},
 		KubeConfigReach: "a.b.c", DeletionPolicy: v1alpha1.DeletionOrphan, DeletesDefinitions: true,
 	}
-	a.Prove(d, d.Status.Executed)
-	d.Status.Healthy.Artifact = &v1alpha1.KeptArtifact{Material: "sha256:material", Proof: a.ProveHealthy(d, "sha256:material")}
+	a.Prove(d, d.Status.Internal.Executed)
+	d.Status.Internal.Artifact = &v1alpha1.KeptArtifact{Material: "sha256:material", Proof: a.ProveHealthy(d, "sha256:material")}
 	return d
 }
 
 func TestF56Proofs(t *testing.T) {
 	d := recorded(signing(t))
 	lines := []string{
-		string(recordBytes(*d.Status.Executed)), d.Status.Executed.Proof, d.Status.Healthy.Artifact.Proof,
+		string(recordBytes(*d.Status.Internal.Executed)), d.Status.Internal.Executed.Proof, d.Status.Internal.Artifact.Proof,
 		Reach(tenant.Reach{Server: "https://example.org", Authorities: "authorities", User: "user"}, []byte("key")),
 	}
 	formats.Golden(t, format.Plan, []byte(strings.Join(lines, "\n")+"\n"))

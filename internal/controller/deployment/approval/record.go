@@ -76,14 +76,14 @@ func (a Approvals) Begin(c *Consent, d *v1alpha1.BundleDeployment, now time.Time
 		record.Approval, record.Grounds = c.approved.Name, c.demand.grounds
 	}
 	a.Prove(d, record)
-	c.Begun, d.Status.Executed = true, record
+	c.Begun, d.Status.Internal.Executed = true, record
 }
 
 // Consume marks the approval of the plan as consumed before anything is written, so that
 // it allows nothing else. withdrawn says that the approval was withdrawn before that. After a
 // crash, the approval is found by the record.
 func (a Approvals) Consume(ctx context.Context, c *Consent, d *v1alpha1.BundleDeployment, now time.Time) (withdrawn, err error) {
-	record := d.Status.Executed
+	record := d.Status.Internal.Executed
 	if c == nil || record == nil || record.Approval == "" && c.server == "" {
 		return nil, nil
 	}

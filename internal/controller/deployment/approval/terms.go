@@ -91,7 +91,7 @@ func recordBytes(record v1alpha1.ExecutedPlan) []byte {
 
 // Proven is the executed plan in the status; nil if this installation did not sign it.
 func (a Approvals) Proven(d *v1alpha1.BundleDeployment) *v1alpha1.ExecutedPlan {
-	record := d.Status.Executed
+	record := d.Status.Internal.Executed
 	if record == nil || !a.verify(record.Proof, d, executed, recordBytes(*record)) {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (a Approvals) RenewProofs(d *v1alpha1.BundleDeployment) {
 	if record := a.Proven(d); record != nil {
 		a.Prove(d, record)
 	}
-	if kept := d.Status.Healthy.Artifact; kept != nil && a.WasHealthy(d, kept) {
+	if kept := d.Status.Internal.Artifact; kept != nil && a.WasHealthy(d, kept) {
 		kept.Proof = a.ProveHealthy(d, kept.Material)
 	}
 }
@@ -121,6 +121,6 @@ func (a Approvals) WasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptA
 // returns tells whether the revision that remediation rolls back to was executed before
 // with the current terms.
 func (a Approvals) returns(d *v1alpha1.BundleDeployment, c *Consent) bool {
-	kept := d.Status.Healthy.Artifact
+	kept := d.Status.Internal.Artifact
 	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.Material && a.WasHealthy(d, kept)
 }

@@ -209,7 +209,7 @@ func TestUnderWay(t *testing.T) {
 		if UnderWay(d) {
 			t.Errorf("outcome %q: a healthy bundle is under way", outcome)
 		}
-		d.Status.Healthy.Revision, d.Status.Healthy.Artifact = "one", &v1alpha1.KeptArtifact{}
+		d.Status.Healthy.Revision, d.Status.Internal.Artifact = "one", &v1alpha1.KeptArtifact{}
 		d.Spec.Remediation = &v1alpha1.RemediationOptions{Strategy: v1alpha1.RemediationRollback}
 		if got := UnderWay(d); got != (want || outcome == v1alpha1.OutcomeFailed) {
 			t.Errorf("outcome %q, to be rolled back: under way is %t", outcome, got)

@@ -94,7 +94,7 @@ func UnderWay(d *v1alpha1.BundleDeployment) bool {
 	}
 	for _, record := range status.History {
 		if record.Revision == revision {
-			retried := record.Outcome == v1alpha1.OutcomeFailed && effective.RollsBack(&d.Spec) && status.Healthy.Artifact != nil && status.Rejected.Revision == ""
+			retried := record.Outcome == v1alpha1.OutcomeFailed && effective.RollsBack(&d.Spec) && status.Internal.Artifact != nil && status.Rejected.Revision == ""
 			return record.Outcome == "" || retried
 		}
 	}

@@ -109,7 +109,7 @@ func (in *Input) inputDigest(all []looked) string {
 
 // goBack makes upgrades start from the last healthy bundle, once the installed one was rejected.
 func (in *Input) goBack() {
-	kept := in.Object.Status.Healthy.Artifact
+	kept := in.Object.Status.Internal.Artifact
 	if rejected := in.rejected(); rejected == "" || rejected != installedName(in.Object) || kept == nil || kept.Bundle == nil {
 		return
 	}

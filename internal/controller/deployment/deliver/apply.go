@@ -107,7 +107,7 @@ func (st *Stage) complete(in *Input) error {
 // one for a rollback.
 func (in *Input) worthKeeping() []loader.Kept {
 	kept := []loader.Kept{{Owner: in.Resolved.Source.Owner, Digest: in.Resolved.Artifact.Digest}}
-	if healthy := in.Object.Status.Healthy.Artifact; healthy != nil && effective.RollsBack(&in.Object.Spec) {
+	if healthy := in.Object.Status.Internal.Artifact; healthy != nil && effective.RollsBack(&in.Object.Spec) {
 		if owner, err := stage.OwnerOf(healthy, in.Object.Namespace); err == nil {
 			kept = append(kept, loader.Kept{Owner: owner, Digest: healthy.Digest})
 		}

@@ -29,7 +29,7 @@ func (st *Stage) Consume(ctx context.Context, in *Input) (pipeline.Outcome, erro
 // written.
 func (in *Input) undoBegin(err error) error {
 	before := in.Delivered.Unbegun
-	in.Object.Status.Executed = before.Executed
+	in.Object.Status.Internal.Executed = before.Executed
 	in.Object.Status.Inventory = before.Encoded
 	in.Object.Status.Hooks = before.Hooks
 	in.Object.Status.Catalog = before.Catalog

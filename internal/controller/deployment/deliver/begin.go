@@ -97,7 +97,7 @@ func (st *Stage) Begin(in *Input) error {
 	if err := st.beginPlan(in); err != nil {
 		return err
 	}
-	in.Delivered.Unbegun = stage.Unbegun{Executed: in.Object.Status.Executed, Encoded: in.Object.Status.Inventory, Inventory: in.Listed.Inventory(), Hooks: in.Stored.Status.Hooks, Catalog: in.Object.Status.Catalog.DeepCopy()}
+	in.Delivered.Unbegun = stage.Unbegun{Executed: in.Object.Status.Internal.Executed, Encoded: in.Object.Status.Inventory, Inventory: in.Listed.Inventory(), Hooks: in.Stored.Status.Hooks, Catalog: in.Object.Status.Catalog.DeepCopy()}
 	if err := in.Listed.Record(in.Subject, in.Delivered.Hooks.In(in.Decided.Plan.Inventory)); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (st *Stage) Begin(in *Input) error {
 func (in *Input) Unstored() {
 	status, stored := &in.Object.Status, &in.Stored.Status
 	status.Inventory = stored.Inventory
-	status.Executed = stored.Executed
+	status.Internal.Executed = stored.Internal.Executed
 	status.Hooks = stored.Hooks
 	status.Catalog = stored.Catalog
 }

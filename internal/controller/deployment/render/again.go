@@ -27,7 +27,7 @@ const longestAgain = time.Minute
 // the spec or an input may have changed since. A digest of another version does not tell: then unproven is true, and the plan has to.
 // The inputs have to be read.
 func (st *Stage) Again(ctx context.Context, in *Input) (last snapshot.Snapshot, unproven bool, err error) {
-	kept := in.Object.Status.Healthy.Artifact
+	kept := in.Object.Status.Internal.Artifact
 	if kept == nil || kept.Material == "" || kept.Revision != in.Object.Status.Applied.Revision {
 		return last, false, errors.New("the artifact of the applied revision is not known")
 	}

@@ -71,7 +71,7 @@ func (st *Stage) signatureRequired(ctx context.Context, in *Input) error {
 // changes, or a reconcile is requested.
 func (in *Input) chooseRevision() error {
 	status := &in.Object.Status
-	kept := status.Healthy.Artifact
+	kept := status.Internal.Artifact
 	if status.Rejected.Revision == "" {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (st *Stage) Target(ctx context.Context, in *Input) (pipeline.Outcome, error
 			listed.Target(), current, WayOut(in.Object))}
 	}
 	in.Listed.Set(listed.In(current))
-	in.Object.Status.Server = st.Approvals.ServerOf(in.Object.Namespace, in.Resolved.Access.Reach)
+	in.Object.Status.Internal.Server = st.Approvals.ServerOf(in.Object.Namespace, in.Resolved.Access.Reach)
 	if stored := in.Object.Status.Inventory; stored != nil && stored.Target == "" && !in.Listed.Unreadable {
 		return pipeline.Continue, in.Listed.Record(in.Subject, in.Listed.Inventory())
 	}

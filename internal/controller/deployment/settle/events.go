@@ -188,7 +188,7 @@ func (st *Stage) emitRejected(in *Input) {
 
 // lastHealthy names the revision that is rolled back to.
 func (in *Input) lastHealthy() string {
-	return revision.Recorded(in.Object.Status.History, in.Object.Status.Healthy.Artifact.Revision)
+	return revision.Recorded(in.Object.Status.History, in.Object.Status.Internal.Artifact.Revision)
 }
 
 func (st *Stage) emitPruned(in *Input) {
@@ -265,8 +265,8 @@ func (st *Stage) emitApproval(in *Input) {
 			st.Events.Normal(in.Subject, "ApprovalRequired", "Approve", is.Message)
 		}
 	}
-	if c := in.Decided.Consent; c != nil && c.Begun && in.Object.Status.Executed.Approval != "" {
-		st.Events.Normal(in.Subject, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.Digest, in.Resolved.Revision(), in.Object.Status.Executed.Approval))
+	if c := in.Decided.Consent; c != nil && c.Begun && in.Object.Status.Internal.Executed.Approval != "" {
+		st.Events.Normal(in.Subject, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.Digest, in.Resolved.Revision(), in.Object.Status.Internal.Executed.Approval))
 	}
 }
 

@@ -34,7 +34,7 @@ func (st *Stage) keepHealthy(in *Input) {
 	if in.Resolved.Artifact == nil || in.Resolved.Source == nil || in.Resolved.Artifact.Revision != in.Object.Status.Applied.Revision {
 		return
 	}
-	in.Object.Status.Healthy.Artifact = &v1alpha1.KeptArtifact{
+	in.Object.Status.Internal.Artifact = &v1alpha1.KeptArtifact{
 		Source: in.Resolved.Source.Owner.Kind + "/" + in.Resolved.Source.Owner.Name,
 		URL:    in.Resolved.Artifact.URL, Revision: in.Resolved.Artifact.Revision, Digest: in.Resolved.Artifact.Digest,
 		OriginRevision: cmp.Or(in.Resolved.OriginRevision, in.Object.Status.Applied.OriginRevision),
@@ -56,7 +56,7 @@ func setRemediation(in *Input, err error) {
 	switch {
 	case record.Attempts <= in.Object.Spec.Remediation.Retries:
 		in.Note.Checked = time.Time{} // all is compared and applied again
-	case in.Object.Status.Healthy.Artifact != nil:
+	case in.Object.Status.Internal.Artifact != nil:
 		in.Object.Status.Rejected.Revision, in.Settled.RejectedNow = in.Resolved.Revision(), true
 	}
 }
@@ -139,7 +139,7 @@ func (in *Input) rejection() string {
 //	it is applied                                Stalled, since the source's revision is not retried
 func setRolledBack(in *Input, err error) {
 	d, text := in.Object, in.rejection()
-	back := "revision " + d.Status.Healthy.Artifact.Revision
+	back := "revision " + d.Status.Internal.Artifact.Revision
 	healthy := conditions.Get(d, v1alpha1.HealthyCondition)
 	switch {
 	case in.Settled.RejectedNow:

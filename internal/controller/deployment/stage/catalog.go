@@ -36,7 +36,7 @@ func (r *Resolved) MarkInstalled(of *Subject) {
 		return
 	}
 	if r.Rejected != nil {
-		if kept := of.Object.Status.Healthy.Artifact; kept != nil && kept.Bundle != nil {
+		if kept := of.Object.Status.Internal.Artifact; kept != nil && kept.Bundle != nil {
 			status.Installed = kept.Bundle.DeepCopy()
 		}
 		return

@@ -125,7 +125,7 @@ func hookUID(of *v1alpha1.HooksStatus) string {
 
 // Write stores the status as it is now, if it differs from what is stored.
 func (s *Subject) Write(ctx context.Context, writer pipeline.StatusWriter) error {
-	s.Object.Status.HashKey = s.WrappedKey
+	s.Object.Status.Internal.HashKey = s.WrappedKey
 	if err := writer.Write(ctx, s.Stored, s.Object); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func Trim(child *v1alpha1.BundleDeployment) {
 		status.Inventory = nil
 	}
 	status.Plan = nil
-	status.Executed = nil
+	status.Internal.Executed = nil
 	if status.Hooks != nil {
 		status.Hooks = &v1alpha1.HooksStatus{OnDelete: status.Hooks.OnDelete}
 	}

@@ -40,10 +40,9 @@ func TestTrim(t *testing.T) {
 	}
 	child.Status = v1alpha1.BundleDeploymentStatus{
 		ObservedGeneration: 4, Rejected: v1alpha1.RejectedRevision{Revision: "v1@sha256:0"}, LastHandledReconcileAt: "2026-05-04T11:30:00Z",
-		Healthy:   v1alpha1.HealthyRevision{Artifact: &v1alpha1.KeptArtifact{Source: "BundleSource/fleet/shop-r1"}},
+		Internal:  v1alpha1.InternalStatus{Server: "server", Artifact: &v1alpha1.KeptArtifact{Source: "BundleSource/fleet/shop-r1"}},
 		History:   []v1alpha1.RevisionRecord{record("sha256:2", v1alpha1.OutcomeFailed, time.Minute), record("sha256:1", v1alpha1.OutcomeHealthy, -time.Hour)},
 		Inventory: &v1alpha1.Inventory{Target: "uid", Compressed: long + long},
-		Server:    "server",
 		Hooks:     &v1alpha1.HooksStatus{OnDelete: 2, Material: long},
 		Plan:      &v1alpha1.PlanStatus{Digest: long},
 		Conditions: []metav1.Condition{
@@ -57,7 +56,7 @@ func TestTrim(t *testing.T) {
 	children.Trim(trimmed)
 	seen := func(d *v1alpha1.BundleDeployment) []any {
 		used := collect.Used(&v1alpha1.BundleRollout{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, nil, map[string]*v1alpha1.BundleDeployment{"c1": d})
-		return []any{rollout.ChildOf(d), used, removal.Stuck(d), removal.LacksCluster(d), removal.Released(d, "u1"), children.OfStart(d), d.Spec, d.Status.Inventory.Target, d.Status.Server, d.Status.Hooks.OnDelete}
+		return []any{rollout.ChildOf(d), used, removal.Stuck(d), removal.LacksCluster(d), removal.Released(d, "u1"), children.OfStart(d), d.Spec, d.Status.Inventory.Target, d.Status.Internal.Server, d.Status.Hooks.OnDelete}
 	}
 	if diff := cmp.Diff(seen(child), seen(trimmed)); diff != "" {
 		t.Errorf("what is read of it (-whole +trimmed):\n%s", diff)

@@ -45,7 +45,7 @@ func Used(rollout *v1alpha1.BundleRollout, more []string, children map[string]*v
 		if child.Spec.SourceRef != nil {
 			names[child.Spec.SourceRef.Name] = true
 		}
-		if kept := child.Status.Healthy.Artifact; kept != nil {
+		if kept := child.Status.Internal.Artifact; kept != nil {
 			names[kept.Source[strings.LastIndexByte(kept.Source, '/')+1:]] = true
 		}
 	}

@@ -86,7 +86,7 @@ func (m *Memory) Names(
 		one.Created = child.CreationTimestamp.Time
 		seen := rollout.ChildOf(child)
 		if child.Status.Inventory != nil && (!one.Selected || !seen.OtherTarget) {
-			one.Target, one.Server = child.Status.Inventory.Target, child.Status.Server
+			one.Target, one.Server = child.Status.Inventory.Target, child.Status.Internal.Server
 		}
 		isPlanned := seen.Ready || seen.ApprovalPending || seen.Reason == v1alpha1.ReasonPlanRefused
 		one.Compared = one.Target != "" && (child.Status.Applied.Revision != "" || isPlanned && seen.ObservedGeneration == seen.Generation)

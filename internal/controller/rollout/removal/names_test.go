@@ -31,7 +31,7 @@ func child(target, reason string, change ...func(*v1alpha1.BundleDeployment)) *v
 	}
 	if target != "" {
 		d.Status.Inventory = &v1alpha1.Inventory{Target: target}
-		d.Status.Server = "server of " + target
+		d.Status.Internal.Server = "server of " + target
 	}
 	for _, change := range change {
 		change(d)

@@ -70,17 +70,32 @@ func TestT23WritersNameWhatTheyMayGet(t *testing.T) {
 	}
 	inline := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "inline"}}
 	inline.Spec.ServiceAccountName, inline.Spec.Suspend, inline.Spec.Source = "installer", true, &imagesOf(namespace, "", "theirs").Spec
+	catalog := func(name string, source v1alpha1.CatalogSource) *v1alpha1.BundleCatalog {
+		return &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.BundleCatalogSpec{Source: source}}
+	}
+	login := func(secret string) v1alpha1.CatalogSource {
+		return v1alpha1.CatalogSource{Image: &v1alpha1.ImageSource{
+			Reference: "registry.example.org/catalog:v1", SecretRef: &v1alpha1.LocalReference{Name: secret},
+		}}
+	}
 	theirs := imagesOf(namespace, "theirs", "theirs")
 	r.create(t, theirs)
 	for name, tc := range map[string]struct {
 		refused string // part of the message; empty: it passes
 		do      func() error
 	}{
-		"another Secret":     {"the Secret theirs is named", func() error { return writer.Create(t.Context(), imagesOf(namespace, "a", "mine", "theirs")) }},
-		"own Secret":         {"", func() error { return writer.Create(t.Context(), imagesOf(namespace, "b", "mine", "mine")) }},
-		"another ConfigMap":  {"the ConfigMap theirs is named", func() error { return writer.Create(t.Context(), content("c", "theirs")) }},
-		"own ConfigMap":      {"", func() error { return writer.Create(t.Context(), content("d", "mine")) }},
-		"inline source":      {"the Secret theirs is named", func() error { return writer.Create(t.Context(), inline.DeepCopy()) }},
+		"another Secret":    {"the Secret theirs is named", func() error { return writer.Create(t.Context(), imagesOf(namespace, "a", "mine", "theirs")) }},
+		"own Secret":        {"", func() error { return writer.Create(t.Context(), imagesOf(namespace, "b", "mine", "mine")) }},
+		"another ConfigMap": {"the ConfigMap theirs is named", func() error { return writer.Create(t.Context(), content("c", "theirs")) }},
+		"own ConfigMap":     {"", func() error { return writer.Create(t.Context(), content("d", "mine")) }},
+		"inline source":     {"the Secret theirs is named", func() error { return writer.Create(t.Context(), inline.DeepCopy()) }},
+		"catalog, another Secret": {"the Secret theirs is named", func() error {
+			return writer.Create(t.Context(), catalog("c1", login("theirs")))
+		}},
+		"catalog, own Secret": {"", func() error { return writer.Create(t.Context(), catalog("c2", login("mine"))) }},
+		"catalog, another ConfigMap": {"the ConfigMap theirs is named", func() error {
+			return writer.Create(t.Context(), catalog("c3", v1alpha1.CatalogSource{ConfigMap: &v1alpha1.LocalReference{Name: "theirs"}}))
+		}},
 		"16 sources by name": {"", func() error { return named.Create(t.Context(), imagesOf(namespace, "e", names16("s")...)) }},
 		"one of 16 not": {"the Secret theirs is named", func() error {
 			return named.Create(t.Context(), imagesOf(namespace, "f", append(names16("s")[:15], "theirs")...))

@@ -150,6 +150,11 @@ func TestT29PolicyOnSources(t *testing.T) {
 		}
 		return parts
 	}
+	catalog := func(name string, from v1alpha1.Source) *v1alpha1.BundleCatalog {
+		return &v1alpha1.BundleCatalog{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.BundleCatalogSpec{
+			Source: v1alpha1.CatalogSource{Image: from.Image, Git: from.Git, HTTP: from.HTTP, ConfigMap: from.ConfigMap},
+		}}
+	}
 	former := source("former", v1alpha1.Source{ConfigMap: &v1alpha1.LocalReference{Name: "content"}})
 	r.create(t, former)
 	upload := v1alpha1.Source{Upload: &v1alpha1.UploadSource{Digest: "sha256:" + strings.Repeat("a", 64)}}
@@ -170,6 +175,11 @@ func TestT29PolicyOnSources(t *testing.T) {
 			return r.admin.Create(t.Context(), source("e", signedParts()[0], v1alpha1.Source{Destination: "more", ConfigMap: &v1alpha1.LocalReference{Name: "content"}}))
 		}},
 		{"inline and plain", "set verify on the archive", func() error { return r.admin.Create(t.Context(), inline("f", without(2)...)) }},
+		{"catalog, signed", "", func() error { return r.admin.Create(t.Context(), catalog("g", signedParts()[1])) }},
+		{"catalog, plain", "set verify on the image registry", func() error { return r.admin.Create(t.Context(), catalog("h", without(0)[0])) }},
+		{"catalog, ConfigMap", "which have no signature", func() error {
+			return r.admin.Create(t.Context(), catalog("i", v1alpha1.Source{ConfigMap: &v1alpha1.LocalReference{Name: "content"}}))
+		}},
 		{"verify is removed", "set verify on the image", func() error {
 			return change(t, r.admin, signed, func(s *v1alpha1.BundleSource) { s.Spec.Sources[0].Image.Verify = nil })
 		}},

@@ -318,6 +318,15 @@ func TestR29Required(t *testing.T) {
 			t.Errorf("%s, by an approver: %v", what, err)
 		}
 	}
+	for what, change := range map[string]func(*v1alpha1.RolloutCluster){
+		"another kubeconfig": func(c *v1alpha1.RolloutCluster) { c.KubeConfig.SecretRef.Name = "other" },
+		"another ClusterProfile": func(c *v1alpha1.RolloutCluster) {
+			c.ClusterProfileRef = &v1alpha1.ClusterProfileReference{Name: "other"}
+		},
+	} {
+		err := patch(editor, func(s *v1alpha1.BundleRolloutSpec) { change(s.Clusters[0].Cluster) })
+		refused(t, what, err, "decide which cluster is in which wave")
+	}
 	refused(t, "another selector", patch(editor, func(s *v1alpha1.BundleRolloutSpec) {
 		s.Strategy.Waves[0].Selector.MatchLabels = map[string]string{"ring": "three"}
 	}), "can be changed only by an approver")

@@ -4,6 +4,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -127,7 +128,7 @@ func TestArgoHealthOfRollouts(t *testing.T) {
 
 // TestArgoReasonsExist wants the reasons in the script to be those of the API.
 func TestArgoReasonsExist(t *testing.T) {
-	var code string
+	code := fmt.Sprintf("ReasonSuspended = %q", v1alpha1.ReasonSuspended) // of Flux
 	for _, file := range []string{"conditions.go", "rollout_conditions.go"} {
 		text, err := os.ReadFile("../api/v1alpha1/" + file)
 		if err != nil {

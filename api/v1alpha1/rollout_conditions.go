@@ -23,8 +23,6 @@ const (
 	ReasonSoaking = "Soaking"
 	// ReasonOutsideWindow says that no cluster may be started at this time.
 	ReasonOutsideWindow = "OutsideWindow"
-	// ReasonPaused says that spec.suspend stops further starts.
-	ReasonPaused = "Paused"
 	// ReasonHeld says that clusters of the open wave wait for a user.
 	ReasonHeld = "Held"
 	// ReasonNoClusterReachable says that no cluster of the open wave can be reached.

@@ -116,7 +116,7 @@ func TestRolloutStatusText(t *testing.T) {
 			o.Status.Waves[1].Plan = "sha256:5f70bf18a086" + strings.Repeat("0", 52)
 		}),
 		"window": aRollout(because(v1alpha1.ReasonOutsideWindow, "wave prod waits for a window", later)),
-		"halted": aRollout(stopped), "paused": aRollout(because(v1alpha1.ReasonPaused, "spec.suspend"), func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true }),
+		"halted": aRollout(stopped), "paused": aRollout(because(v1alpha1.ReasonSuspended, "spec.suspend"), func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true }),
 		"returning": aRollout(because(v1alpha1.ReasonRollingBack, ""), func(o *v1alpha1.BundleRollout) { o.Status.RejectedRevision = "7f3a91c2de" }),
 		"rejected": aRollout(because(v1alpha1.ReasonRevisionRejected, "revision 7f3a91c2de is rejected"), func(o *v1alpha1.BundleRollout) {
 			o.Status.RejectedRevision = "7f3a91c2de"
@@ -141,7 +141,7 @@ func TestRolloutStatusText(t *testing.T) {
 func TestRolloutOutcome(t *testing.T) {
 	for reason, want := range map[string]rollouts.Outcome{
 		v1alpha1.ReasonUpdating: rollouts.Moving, v1alpha1.ReasonSoaking: rollouts.Moving, v1alpha1.ReasonRollingBack: rollouts.Moving,
-		v1alpha1.ReasonApprovalPending: rollouts.Standing, v1alpha1.ReasonMaxFailuresExceeded: rollouts.Standing, v1alpha1.ReasonPaused: rollouts.Standing,
+		v1alpha1.ReasonApprovalPending: rollouts.Standing, v1alpha1.ReasonMaxFailuresExceeded: rollouts.Standing, v1alpha1.ReasonSuspended: rollouts.Standing,
 	} {
 		if got := rollouts.New(aRollout(because(reason, "")), noon).Outcome; got != want {
 			t.Errorf("%s: got %s, want %s", reason, got, want)
@@ -397,8 +397,8 @@ func TestRolloutStatusFollows(t *testing.T) {
 		_ = c.Client.Status().Update(t.Context(), o)
 	}()
 	c.Want(c.Satchel("rollout", "status", "shop", "-w", "--timeout", "30s"), kit.ExitOK, "complete with v1.2.3")
-	paused := aRollout(because(v1alpha1.ReasonPaused, "spec.suspend is set"), func(o *v1alpha1.BundleRollout) { o.Name = "paused" })
+	paused := aRollout(because(v1alpha1.ReasonSuspended, "spec.suspend is set"), func(o *v1alpha1.BundleRollout) { o.Name = "paused" })
 	c.Create(paused)
-	c.Want(c.Satchel("rollout", "status", "paused", "--wait"), kit.ExitNo, "Paused: spec.suspend is set")
+	c.Want(c.Satchel("rollout", "status", "paused", "--wait"), kit.ExitNo, "Suspended: spec.suspend is set")
 	c.Want(c.Satchel("rollout", "status", "paused", "-w", "--timeout", "300ms"), kit.ExitNo, "Not complete within 300ms")
 }

@@ -43,8 +43,8 @@ type Input struct {
 	Now   time.Time
 	Began time.Time
 
-	Strategy *Strategy
-	Paused   bool
+	Strategy  *Strategy
+	Suspended bool
 	// Update is the revision that the waves get; Current the last one that completed all of them, nil if there is none.
 	Update  Revision
 	Current *Revision

@@ -12,7 +12,7 @@
 //     written by another process: what that one saw, and removed from status.starting, may be missing in this cache.
 //   - It writes the starts of a decision to status.starting, with the resourceVersion of the status that it decided on,
 //     before it changes a BundleDeployment, and removes an entry when it sees the number of the start on the BundleDeployment.
-//   - It carries recorded starts out before it decides again, unless the rollout is paused.
+//   - It carries recorded starts out before it decides again, unless the rollout is suspended.
 //   - It forgets what it observed, and begins again, with another Began, when its clock was set or the machine slept: a time that has not passed makes
 //     no cluster overdue.
 package rollout

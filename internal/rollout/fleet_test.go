@@ -68,7 +68,7 @@ type fleet struct {
 	status    v1alpha1.BundleRolloutStatus
 	version   int // of the status
 	wanted    string
-	paused    bool
+	suspended bool
 	finish    bool
 	retries   bool
 	approvals bool
@@ -193,7 +193,7 @@ func (f *fleet) perturb() {
 	m := f.members[f.random.IntN(len(f.members))]
 	switch f.random.IntN(22) {
 	case 0:
-		f.paused = !f.paused
+		f.suspended = !f.suspended
 	case 1:
 		f.wanted = testStages[f.random.IntN(len(testStages))]
 	case 2:
@@ -332,7 +332,7 @@ func (f *fleet) reconcile(m *member) {
 // input is what a process decides on.
 func (f *fleet) input(p *process) *Input {
 	in := &Input{
-		Namespace: "fleet", Rollout: "apps", Now: f.now, Began: p.began, Strategy: f.strategy, Paused: f.paused,
+		Namespace: "fleet", Rollout: "apps", Now: f.now, Began: p.began, Strategy: f.strategy, Suspended: f.suspended,
 		Update: testRevision(p.status.UpdateRevision.Name), Return: Returns(&p.status), Run: p.status.Run, Starts: p.status.Starts,
 		Starting: p.status.Starting, Waves: p.status.Waves, Abandon: f.abandon, Known: !f.unlisted,
 	}
@@ -395,7 +395,7 @@ func (f *fleet) reconcileRollout(p *process) {
 		f.list(p) // another process wrote the status
 	}
 	f.forget(p)
-	if !f.paused {
+	if !f.suspended {
 		f.act(p, append(slices.Clone(p.toDo), p.status.Starting...))
 	}
 	wanted := v1alpha1.RolloutRevision{Name: f.wanted, Digest: "sha256:" + f.wanted}

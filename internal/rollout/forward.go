@@ -27,7 +27,7 @@ func (d *decider) goForward() {
 	}
 	gate := d.gatesOfOpenWave()
 	began, blocked := 0, 0
-	if !d.in.Paused && !halted {
+	if !d.in.Suspended && !halted {
 		began, blocked = d.startForward(gate)
 	}
 	d.explain(halted, gate, began, blocked)

@@ -78,7 +78,7 @@ func (f *fleet) checkRebuilt(v *view) {
 		case v.states[at] != Held || !fact.Child.OtherTarget || started:
 			f.fail("R31: %s is %s, and counts as rebuilt", one.Cluster, v.states[at])
 		case !one.Replace:
-		case !v.in.Abandon || v.in.Paused || !v.in.Known:
+		case !v.in.Abandon || v.in.Suspended || !v.in.Known:
 			f.fail("R31: %s is replaced, which the rollout does not permit", one.Cluster)
 		case fact.Child.ClusterUID == fact.ClusterUID || fact.Child.Suspended:
 			f.fail("R31: %s is replaced without evidence", one.Cluster)

@@ -59,14 +59,14 @@ func TestProperties(t *testing.T) {
 
 // allReasons is the closed list.
 var allReasons = []string{
-	v1alpha1.ReasonUpdating, v1alpha1.ReasonSoaking, v1alpha1.ReasonApprovalPending, v1alpha1.ReasonOutsideWindow, v1alpha1.ReasonPaused,
+	v1alpha1.ReasonUpdating, v1alpha1.ReasonSoaking, v1alpha1.ReasonApprovalPending, v1alpha1.ReasonOutsideWindow, v1alpha1.ReasonSuspended,
 	v1alpha1.ReasonHeld, v1alpha1.ReasonNoClusterReachable, v1alpha1.ReasonNoClusterSucceeded, v1alpha1.ReasonMaxUnavailableReached,
 	v1alpha1.ReasonMaxFailuresExceeded, v1alpha1.ReasonRollingBack, v1alpha1.ReasonRevisionRejected, v1alpha1.ReasonCatchingUp, v1alpha1.ReasonComplete,
 }
 
 // settle opens all gates and waits: R5.
 func (f *fleet) settle() {
-	f.paused, f.approvals, f.strategy.windows, f.finish = false, true, nil, false
+	f.suspended, f.approvals, f.strategy.windows, f.finish = false, true, nil, false
 	f.retries = false
 	f.abandon, f.unlisted = true, false
 	f.processes = f.processes[len(f.processes)-1:]
@@ -236,8 +236,8 @@ func (f *fleet) checkGates(v *view) {
 		return
 	}
 	isCurrent := v.in.Current != nil && v.in.Current.Digest == v.in.Update.Digest
-	if v.in.Paused || v.out.Reject {
-		f.fail("R6: starts while paused, or when it is rejected")
+	if v.in.Suspended || v.out.Reject {
+		f.fail("R6: starts while suspended, or when it is rejected")
 	}
 	if !v.in.Return && v.halted() {
 		f.fail("R6: starts while too many have failed")
@@ -442,7 +442,7 @@ var whyChecks = map[string]func(*view) bool{
 	},
 	v1alpha1.ReasonApprovalPending: func(v *view) bool { return len(v.in.Approvals) == 0 },
 	v1alpha1.ReasonOutsideWindow:   func(v *view) bool { return len(v.in.Strategy.windows) > 0 },
-	v1alpha1.ReasonPaused:          func(v *view) bool { return v.in.Paused },
+	v1alpha1.ReasonSuspended:       func(v *view) bool { return v.in.Suspended },
 	v1alpha1.ReasonHeld:            func(v *view) bool { return v.count(v.out.Open, Held) > 0 && v.moving(v.out.Open) == 0 },
 	v1alpha1.ReasonNoClusterReachable: func(v *view) bool {
 		return v.count(v.out.Open, Unreachable) > 0 && v.count(v.out.Open, Starting, Pending, Held, Updating) == 0

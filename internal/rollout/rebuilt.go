@@ -25,10 +25,10 @@ const mostReplaced = 50
 
 // What to do about a cluster that was rebuilt. They fit into a message of status.worst.
 const (
-	remedyReplaced = "it was rebuilt: its BundleDeployment is replaced, and objects on the former cluster are not removed"
-	remedyPaused   = "it was rebuilt: its BundleDeployment is replaced when the rollout is not paused any more and all clusters could be listed"
-	remedyAbandon  = "it was rebuilt, and nothing is changed on it: set spec.removal.whenClusterGone to Abandon, and its BundleDeployment is replaced; objects on the former cluster are not removed then"
-	remedyByHand   = "it is another cluster than before, and nothing is changed on it: restore the kubeconfig; or, if the former cluster is gone, set " +
+	remedyReplaced  = "it was rebuilt: its BundleDeployment is replaced, and objects on the former cluster are not removed"
+	remedySuspended = "it was rebuilt: its BundleDeployment is replaced when the rollout is not suspended any more and all clusters could be listed"
+	remedyAbandon   = "it was rebuilt, and nothing is changed on it: set spec.removal.whenClusterGone to Abandon, and its BundleDeployment is replaced; objects on the former cluster are not removed then"
+	remedyByHand    = "it is another cluster than before, and nothing is changed on it: restore the kubeconfig; or, if the former cluster is gone, set " +
 		v1alpha1.AbandonAnnotation + "=now on its BundleDeployment and delete that: it is created again"
 )
 
@@ -36,7 +36,7 @@ const (
 //
 //	the object that stands for it is the same, or none is known    held: the kubeconfig may be wrong
 //	Abandon is not set                                             held
-//	paused, or the clusters could not be listed                    held for now
+//	suspended, or the clusters could not be listed                    held for now
 //	else                                                           replaced
 //
 // One that a user suspended, that has two names, or for which no BundleDeployment can be rendered, is not replaced.
@@ -52,8 +52,8 @@ func (d *decider) findRebuilt() {
 		case !fact.isAnotherObject():
 		case !d.in.Abandon:
 			one.Remedy = remedyAbandon
-		case d.in.Paused || !d.in.Known:
-			one.Remedy = remedyPaused
+		case d.in.Suspended || !d.in.Known:
+			one.Remedy = remedySuspended
 		case fact.Invalid == "" && replaced < mostReplaced:
 			replaced++
 			one.Replace, one.Remedy = true, remedyReplaced

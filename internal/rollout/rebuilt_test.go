@@ -19,19 +19,19 @@ func TestRebuilt(t *testing.T) {
 		remedy  string // empty: it does not count as rebuilt
 		replace bool
 	}{
-		"replaced":         {reason: "another control plane, another object, and Abandon", remedy: remedyReplaced, replace: true},
-		"the same object":  {reason: "the kubeconfig may be wrong", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.ClusterUID = "u1" }},
-		"from a Secret":    {reason: "its UID tells nothing", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.ClusterUID = "" }},
-		"of before":        {reason: "it was started by an older version", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.Child.ClusterUID = "" }},
-		"ready since":      {reason: "the new object led to the former cluster", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.Child.LastHealthy = f.ClusterCreated.Add(time.Second) }},
-		"Wait":             {reason: "the default", remedy: remedyAbandon, change: func(in *Input, _ *Fact) { in.Abandon = false }},
-		"paused":           {reason: "a paused rollout removes nothing", remedy: remedyPaused, change: func(in *Input, _ *Fact) { in.Paused = true }},
-		"not listed":       {reason: "the object may be an old one", remedy: remedyPaused, change: func(in *Input, _ *Fact) { in.Known = false }},
-		"suspended":        {reason: "a person holds it", change: func(_ *Input, f *Fact) { f.Child.Suspended = true }},
-		"two names":        {reason: "which one is right?", change: func(_ *Input, f *Fact) { f.Duplicate = true }},
-		"in no wave":       {reason: "it would not be created again", change: func(_ *Input, f *Fact) { f.Wave = Excluded }},
-		"no spec":          {reason: "it could not be created again", remedy: remedyReplaced, change: func(_ *Input, f *Fact) { f.Invalid = "no value" }},
-		"the same cluster": {reason: "the object was created again, as by a restore", change: func(_ *Input, f *Fact) { f.Child.OtherTarget = false }},
+		"replaced":          {reason: "another control plane, another object, and Abandon", remedy: remedyReplaced, replace: true},
+		"the same object":   {reason: "the kubeconfig may be wrong", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.ClusterUID = "u1" }},
+		"from a Secret":     {reason: "its UID tells nothing", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.ClusterUID = "" }},
+		"of before":         {reason: "it was started by an older version", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.Child.ClusterUID = "" }},
+		"ready since":       {reason: "the new object led to the former cluster", remedy: remedyByHand, change: func(_ *Input, f *Fact) { f.Child.LastHealthy = f.ClusterCreated.Add(time.Second) }},
+		"Wait":              {reason: "the default", remedy: remedyAbandon, change: func(in *Input, _ *Fact) { in.Abandon = false }},
+		"rollout suspended": {reason: "a suspended rollout removes nothing", remedy: remedySuspended, change: func(in *Input, _ *Fact) { in.Suspended = true }},
+		"not listed":        {reason: "the object may be an old one", remedy: remedySuspended, change: func(in *Input, _ *Fact) { in.Known = false }},
+		"suspended":         {reason: "a person holds it", change: func(_ *Input, f *Fact) { f.Child.Suspended = true }},
+		"two names":         {reason: "which one is right?", change: func(_ *Input, f *Fact) { f.Duplicate = true }},
+		"in no wave":        {reason: "it would not be created again", change: func(_ *Input, f *Fact) { f.Wave = Excluded }},
+		"no spec":           {reason: "it could not be created again", remedy: remedyReplaced, change: func(_ *Input, f *Fact) { f.Invalid = "no value" }},
+		"the same cluster":  {reason: "the object was created again, as by a restore", change: func(_ *Input, f *Fact) { f.Child.OtherTarget = false }},
 		"a start under way": {reason: "it is not known what that finds", change: func(in *Input, _ *Fact) {
 			in.Starting = []v1alpha1.RolloutStart{{Cluster: "c", Revision: "r2", Start: 8}}
 		}},
@@ -112,7 +112,7 @@ func TestReachesAnother(t *testing.T) {
 
 // TestRemediesFit into a message of status.worst.
 func TestRemediesFit(t *testing.T) {
-	for _, remedy := range []string{remedyReplaced, remedyPaused, remedyAbandon, remedyByHand} {
+	for _, remedy := range []string{remedyReplaced, remedySuspended, remedyAbandon, remedyByHand} {
 		if len(remedy) > v1alpha1.MaxWorstMessage {
 			t.Errorf("%d bytes: %s", len(remedy), remedy)
 		}

@@ -47,19 +47,19 @@ func TestR30OutdatedStart(t *testing.T) {
 		change func(in *Input, b *Fact)
 		want   string // the revision that b is started with; empty: it is not
 	}{
-		"superseded":    {reason: "it would get r2 when it is back", want: "r3"},
-		"begun":         {reason: "it goes on with r2", change: func(_ *Input, b *Fact) { b.Child.Tried, b.Child.Outcome = 3, "" }, want: "r3"},
-		"never applied": {reason: "it is new", change: func(_ *Input, b *Fact) { b.Child.Tried, b.Child.Outcome = 0, "" }, want: "r3"},
-		"landed":        {reason: "nothing happens when it is back", change: func(_ *Input, b *Fact) { b.Child.Tried = 3 }},
-		"failed":        {reason: "as before", change: func(_ *Input, b *Fact) { b.Child.Tried, b.Child.Outcome = 3, v1alpha1.OutcomeRolledBack }},
-		"the newest":    {reason: "it has it", change: func(_ *Input, b *Fact) { b.Child.Revision, b.Child.SpecHash = "r3", "v1:r3" }},
-		"another spec":  {reason: "its labels changed", change: func(_ *Input, b *Fact) { b.Child.Revision = "r3" }, want: "r3"},
-		"suspended":     {reason: "a person holds it", change: func(_ *Input, b *Fact) { b.Child.Suspended = true }},
-		"no spec":       {reason: "none is begun with half a name", change: func(_ *Input, b *Fact) { b.Invalid = "no value" }},
-		"paused":        {reason: "nothing is started", change: func(in *Input, _ *Fact) { in.Paused = true }},
-		"outside":       {reason: "of the windows", change: func(in *Input, _ *Fact) { in.Strategy.windows = neverOpen }},
-		"too many fail": {reason: "nothing is started", change: func(in *Input, _ *Fact) { in.Clusters[0].Child.Stalled = true }},
-		"not for long":  {reason: "it has its place still, and is moved as one that can be reached", change: func(_ *Input, b *Fact) { b.UnreachableSince = testStart }, want: "r3"},
+		"superseded":        {reason: "it would get r2 when it is back", want: "r3"},
+		"begun":             {reason: "it goes on with r2", change: func(_ *Input, b *Fact) { b.Child.Tried, b.Child.Outcome = 3, "" }, want: "r3"},
+		"never applied":     {reason: "it is new", change: func(_ *Input, b *Fact) { b.Child.Tried, b.Child.Outcome = 0, "" }, want: "r3"},
+		"landed":            {reason: "nothing happens when it is back", change: func(_ *Input, b *Fact) { b.Child.Tried = 3 }},
+		"failed":            {reason: "as before", change: func(_ *Input, b *Fact) { b.Child.Tried, b.Child.Outcome = 3, v1alpha1.OutcomeRolledBack }},
+		"the newest":        {reason: "it has it", change: func(_ *Input, b *Fact) { b.Child.Revision, b.Child.SpecHash = "r3", "v1:r3" }},
+		"another spec":      {reason: "its labels changed", change: func(_ *Input, b *Fact) { b.Child.Revision = "r3" }, want: "r3"},
+		"suspended":         {reason: "a person holds it", change: func(_ *Input, b *Fact) { b.Child.Suspended = true }},
+		"no spec":           {reason: "none is begun with half a name", change: func(_ *Input, b *Fact) { b.Invalid = "no value" }},
+		"rollout suspended": {reason: "nothing is started", change: func(in *Input, _ *Fact) { in.Suspended = true }},
+		"outside":           {reason: "of the windows", change: func(in *Input, _ *Fact) { in.Strategy.windows = neverOpen }},
+		"too many fail":     {reason: "nothing is started", change: func(in *Input, _ *Fact) { in.Clusters[0].Child.Stalled = true }},
+		"not for long":      {reason: "it has its place still, and is moved as one that can be reached", change: func(_ *Input, b *Fact) { b.UnreachableSince = testStart }, want: "r3"},
 		"recorded": {reason: "it is being written", change: func(in *Input, _ *Fact) {
 			in.Starting = []v1alpha1.RolloutStart{{Cluster: "b", Revision: "r3", Start: 9}}
 		}},

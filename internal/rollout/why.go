@@ -7,7 +7,7 @@ import "github.com/satchel-dev/satchel/api/v1alpha1"
 // explain says why a decision to go forward is as it is. The first line that holds decides:
 //
 //	all waves are complete, and no late cluster is left     Complete
-//	paused                                                  Paused
+//	suspended                                                  Suspended
 //	too many failures                                       MaxFailuresExceeded
 //	all waves are complete                                  CatchingUp, or what keeps late clusters from it
 //	clusters of the open wave began, or are in flight       Updating
@@ -23,8 +23,8 @@ func (d *decider) explain(halted bool, gate string, began, blocked int) {
 	}
 	counts := &d.waves[d.out.Open]
 	switch {
-	case d.in.Paused:
-		d.because(v1alpha1.ReasonPaused)
+	case d.in.Suspended:
+		d.because(v1alpha1.ReasonSuspended)
 	case halted:
 		d.because(v1alpha1.ReasonMaxFailuresExceeded)
 	case counts.inFlight > 0:
@@ -62,8 +62,8 @@ func (d *decider) explainComplete(halted bool, began, blocked int) {
 	switch {
 	case pending == 0 && inFlight == 0:
 		d.because(v1alpha1.ReasonComplete)
-	case d.in.Paused:
-		d.because(v1alpha1.ReasonPaused)
+	case d.in.Suspended:
+		d.because(v1alpha1.ReasonSuspended)
 	case halted:
 		d.because(v1alpha1.ReasonMaxFailuresExceeded)
 	case began > 0, inFlight > 0:
@@ -94,7 +94,7 @@ func (d *decider) bringBack() {
 	d.out.Open = len(d.waves)
 	blocked, left, inFlight := 0, 0, 0
 	for wave := len(d.waves) - 1; wave >= 0; wave-- {
-		if !d.in.Paused {
+		if !d.in.Suspended {
 			_, stopped := d.start(wave, d.in.Current.Name, d.candidates(wave, anyCluster))
 			blocked += stopped
 		}
@@ -105,8 +105,8 @@ func (d *decider) bringBack() {
 	case left == 0 && inFlight == 0:
 		d.out.Returned = true
 		d.because(v1alpha1.ReasonRevisionRejected)
-	case d.in.Paused:
-		d.because(v1alpha1.ReasonPaused)
+	case d.in.Suspended:
+		d.because(v1alpha1.ReasonSuspended)
 	case inFlight == 0 && blocked > 0:
 		d.because(v1alpha1.ReasonMaxUnavailableReached)
 	default:

@@ -33,7 +33,7 @@ func (r *rig) change(on string, change func(*v1alpha1.BundleDeployment)) {
 	}
 }
 
-// TestHeal writes back what people change, also while the rollout is paused, and leaves what they add.
+// TestHeal writes back what people change, also while the rollout is suspended, and leaves what they add.
 func TestHeal(t *testing.T) {
 	r := newRig(t)
 	r.publish("v1")
@@ -41,7 +41,7 @@ func TestHeal(t *testing.T) {
 	r.until("v1 complete", complete("v1"))
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
 	r.publish("v2")
-	r.until("paused", because(v1alpha1.ReasonPaused))
+	r.until("suspended", because(v1alpha1.ReasonSuspended))
 	before := r.children()["c5"]
 	r.change("c5", func(d *v1alpha1.BundleDeployment) {
 		d.Spec.Target.Namespace, d.Spec.SourceRef.Name, d.Spec.Suspend = "on-c5", "bundle", true

@@ -47,7 +47,7 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (pipeline.Outcome, er
 	}
 	s.input = rollout.Input{
 		Namespace: s.object.Namespace, Rollout: s.object.Name, UID: string(s.object.UID), Now: s.now, Began: s.memory.began,
-		Strategy: s.strategy, Paused: s.object.Spec.Suspend, Update: identify(update), Return: rollout.Returns(status),
+		Strategy: s.strategy, Suspended: s.object.Spec.Suspend, Update: identify(update), Return: rollout.Returns(status),
 		Run: status.Run, Starts: status.Starts, Starting: status.Starting, Waves: status.Waves, Clusters: facts,
 		Approvals: s.approvals.ForDecision(), Abandon: s.object.Spec.Removal.WhenClusterGone == v1alpha1.GoneClusterAbandon, Known: s.unlisted == nil,
 	}
@@ -136,7 +136,7 @@ func (r *Reconciler) decideRemoval(s *state) error {
 		return &failure{reason: v1alpha1.ReasonInvalidSpec, stalled: true, err: err}
 	}
 	if s.object.Spec.Suspend {
-		return nil // a rollout that is paused removes nothing
+		return nil // a rollout that is suspended removes nothing
 	}
 	s.removal = decided
 	s.decision.Recheck = identity.Recheck(s.leaving, s.now, s.decision.Recheck)

@@ -19,7 +19,7 @@ import (
 )
 
 // heal writes BundleDeployments back that others changed, each as it was rendered for its own revision, also while the rollout is
-// paused or stands still. People may add fields, such as suspend. One that is rendered differently now, because its cluster has
+// suspended or stands still. People may add fields, such as suspend. One that is rendered differently now, because its cluster has
 // other labels, is left alone: that goes through the waves.
 func (r *Reconciler) heal(ctx context.Context, s *state) (pipeline.Outcome, error) {
 	s.memory.rendered.Begin(s.object.Generation)

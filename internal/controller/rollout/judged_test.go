@@ -43,8 +43,8 @@ func TestR32Kstatus(t *testing.T) {
 	r.until("the first approval", because(v1alpha1.ReasonApprovalPending))
 	judge("waiting for an approval, first", status.InProgressStatus)
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
-	r.until("paused", because(v1alpha1.ReasonPaused))
-	judge("paused, first", status.InProgressStatus)
+	r.until("suspended", because(v1alpha1.ReasonSuspended))
+	judge("suspended, first", status.InProgressStatus)
 	r.edit(func(o *v1alpha1.BundleRollout) {
 		o.Spec.Suspend = false
 		o.Spec.Strategy.Waves[0].Approval = v1alpha1.WaveApprovalNone
@@ -58,8 +58,8 @@ func TestR32Kstatus(t *testing.T) {
 	r.until("outside of the window", because(v1alpha1.ReasonOutsideWindow))
 	judge("outside of the window", status.CurrentStatus)
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
-	r.until("paused again", because(v1alpha1.ReasonPaused))
-	judge("paused", status.CurrentStatus)
+	r.until("suspended again", because(v1alpha1.ReasonSuspended))
+	judge("suspended", status.CurrentStatus)
 	r.edit(func(o *v1alpha1.BundleRollout) {
 		o.Spec.Suspend = false
 		o.Spec.Strategy.Windows = nil

@@ -90,7 +90,7 @@ func TestR31ClusterReplaced(t *testing.T) {
 	})
 	r.steps(3)
 	if !r.children()["c3"].DeletionTimestamp.IsZero() {
-		t.Error("a paused rollout replaced a cluster")
+		t.Error("a suspended rollout replaced a cluster")
 	}
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = false })
 	r.steps(3)

@@ -91,7 +91,7 @@ func (s *state) report() {
 		pipeline.SetStalled(s.object, why, message)
 	case why == v1alpha1.ReasonComplete:
 		pipeline.SetReady(s.object, v1alpha1.ReasonSucceeded, message)
-	case status.Clusters.Updating > 0 || len(status.Starting) > 0 && why != v1alpha1.ReasonPaused:
+	case status.Clusters.Updating > 0 || len(status.Starting) > 0 && why != v1alpha1.ReasonSuspended:
 		pipeline.SetProgressing(s.object, why, message)
 	case status.CurrentRevision != nil: // it stands still by plan: what runs is ready
 		pipeline.SetReady(s.object, why, message)

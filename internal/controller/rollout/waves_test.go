@@ -202,20 +202,20 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestPaused starts nothing while the rollout is paused.
-func TestPaused(t *testing.T) {
+// TestSuspended starts nothing while the rollout is suspended.
+func TestSuspended(t *testing.T) {
 	r := newRig(t)
 	r.publish("v1")
 	r.create()
 	r.until("v1 complete", complete("v1"))
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true })
 	r.publish("v2")
-	object := r.until("paused", because(v1alpha1.ReasonPaused))
+	object := r.until("suspended", because(v1alpha1.ReasonSuspended))
 	r.steps(3)
 	if got := fmt.Sprint(r.versions("v1", "v2")); got != "map[c1:v1 c2:v1 c3:v1 c4:v1 c5:v1 c6:v1]" {
-		t.Errorf("versions while paused: %s", got)
+		t.Errorf("versions while suspended: %s", got)
 	}
-	if condition(object, "Ready") != "True Paused" {
+	if condition(object, "Ready") != "True Suspended" {
 		t.Errorf("Ready is %s: what runs is ready", condition(object, "Ready"))
 	}
 	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = false })

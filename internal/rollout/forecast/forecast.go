@@ -31,7 +31,7 @@ type Outlook struct {
 }
 
 // Of is what a run does, wave by wave, by the same decisions as the run itself. It begins with the waves of the input that are not
-// complete; a paused rollout is treated as if it went on.
+// complete; a suspended rollout is treated as if it went on.
 func Of(in *rollout.Input) []Outlook {
 	var all []Outlook
 	for i := range in.Strategy.Waves {
@@ -82,7 +82,7 @@ func lookInto(in *rollout.Input, wave int, one *Outlook) {
 // openedAt is the input when all waves before one are complete: their clusters are ready with the revision, and nothing is in flight.
 func openedAt(in *rollout.Input, wave int) *rollout.Input {
 	at := *in
-	at.Paused = false
+	at.Suspended = false
 	at.Return = false
 	at.Starting = nil
 	at.Clusters = slices.Clone(in.Clusters)

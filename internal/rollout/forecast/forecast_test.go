@@ -28,7 +28,7 @@ func TestForecastIsWhatTheRunDoes(t *testing.T) {
 	}
 	current := rollout.Revision{Name: "one", Digest: "sha256:one", Content: "c1"}
 	in := &rollout.Input{
-		Namespace: "fleet", Rollout: "shop", Now: now, Strategy: strategy, Paused: true, Run: 3,
+		Namespace: "fleet", Rollout: "shop", Now: now, Strategy: strategy, Suspended: true, Run: 3,
 		Update: rollout.Revision{Name: "two", Digest: "sha256:two", Content: "c2"}, Current: &current,
 	}
 	for i, name := range []string{"a", "b", "c", "d", "e"} {
@@ -37,7 +37,7 @@ func TestForecastIsWhatTheRunDoes(t *testing.T) {
 		}})
 	}
 	forecast := Of(in)
-	if !in.Paused || in.Clusters[0].Child.Revision != "one" {
+	if !in.Suspended || in.Clusters[0].Child.Revision != "one" {
 		t.Error("the forecast changed its input")
 	}
 	if first := forecast[0].First; !slices.Equal(first, []string{"a"}) {
@@ -49,7 +49,7 @@ func TestForecastIsWhatTheRunDoes(t *testing.T) {
 
 	// The run itself: the canary is updated, and waits for the approval that was forecast.
 	run := *in
-	run.Paused = false
+	run.Suspended = false
 	if before := forecast[0].Before; before != "" {
 		t.Errorf("canary needs no approval to start, got %s", before)
 	}

@@ -31,7 +31,7 @@ type Seen struct {
 func (s *Seen) Input() *rollout.Input {
 	status := &s.Rollout.Status
 	in := &rollout.Input{
-		Namespace: s.Rollout.Namespace, Rollout: s.Rollout.Name, UID: string(s.Rollout.UID), Now: s.Now, Strategy: s.Strategy, Paused: s.Rollout.Spec.Suspend,
+		Namespace: s.Rollout.Namespace, Rollout: s.Rollout.Name, UID: string(s.Rollout.UID), Now: s.Now, Strategy: s.Strategy, Suspended: s.Rollout.Spec.Suspend,
 		Update: s.Update, Current: s.Current, Return: rollout.Returns(status), Run: status.Run, Starts: status.Starts,
 		Starting: status.Starting, Waves: status.Waves,
 		Abandon: s.Rollout.Spec.Removal.WhenClusterGone == v1alpha1.GoneClusterAbandon, Known: true,

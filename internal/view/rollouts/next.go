@@ -23,7 +23,7 @@ func (s *Status) open() *Wave {
 
 // nextByReason are the sentences about what happens next, where the reason decides; {wave} is the open wave.
 var nextByReason = map[string]string{
-	v1alpha1.ReasonPaused:                "No cluster is started until it is resumed. What was started lands, and drift is corrected.",
+	v1alpha1.ReasonSuspended:             "No cluster is started until it is resumed. What was started lands, and drift is corrected.",
 	v1alpha1.ReasonMaxFailuresExceeded:   "No further cluster is started. It goes on by itself when enough of them have recovered, when maxFailures is raised, or with another revision.",
 	v1alpha1.ReasonNoClusterSucceeded:    "No cluster of {wave} succeeded, so that no further one is started. It goes on when one recovers, or with another revision.",
 	v1alpha1.ReasonApprovalPending:       "Clusters of {wave} are started, or the wave after it begins, when the plan is approved.",
@@ -61,7 +61,7 @@ func (s *Status) nextOfReturn() []string {
 	switch s.Reason {
 	case v1alpha1.ReasonRevisionRejected:
 		return []string{"The rejected revision is not tried again before the source has another one, the spec changes, or a retry is requested."}
-	case v1alpha1.ReasonPaused:
+	case v1alpha1.ReasonSuspended:
 		return []string{"No cluster is brought back until it is resumed."}
 	}
 	return []string{"All clusters that have another revision are brought back, as many at once as their wave allows."}

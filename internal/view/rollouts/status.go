@@ -139,7 +139,7 @@ func (r *Revision) number() (version string, isVersion bool) {
 
 // standing are the reasons for which a rollout waits for a user or a window.
 var standing = []string{
-	v1alpha1.ReasonApprovalPending, v1alpha1.ReasonOutsideWindow, v1alpha1.ReasonPaused, v1alpha1.ReasonHeld, v1alpha1.ReasonNoClusterReachable,
+	v1alpha1.ReasonApprovalPending, v1alpha1.ReasonOutsideWindow, v1alpha1.ReasonSuspended, v1alpha1.ReasonHeld, v1alpha1.ReasonNoClusterReachable,
 	v1alpha1.ReasonNoClusterSucceeded, v1alpha1.ReasonMaxUnavailableReached, v1alpha1.ReasonMaxFailuresExceeded, v1alpha1.ReasonRevisionRejected,
 }
 
@@ -207,7 +207,7 @@ func (s *Status) stateText(o *v1alpha1.BundleRollout) string {
 
 // stateWords begin the state for reasons other than progress.
 var stateWords = map[string]string{
-	v1alpha1.ReasonPaused:              "paused while updating to",
+	v1alpha1.ReasonSuspended:           "suspended while updating to",
 	v1alpha1.ReasonMaxFailuresExceeded: "stopped by failures while updating to",
 	v1alpha1.ReasonNoClusterSucceeded:  "stopped by failures while updating to",
 	v1alpha1.ReasonApprovalPending:     "waiting for an approval to update to",

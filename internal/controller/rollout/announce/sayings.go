@@ -8,7 +8,7 @@ import "github.com/satchel-dev/satchel/api/v1alpha1"
 var Sayings = map[string]string{
 	v1alpha1.ReasonSoaking:               "its clusters are updated, and are watched before the next wave begins",
 	v1alpha1.ReasonOutsideWindow:         "no cluster may be started at this time",
-	v1alpha1.ReasonPaused:                "spec.suspend: no cluster is started; drift is still corrected",
+	v1alpha1.ReasonSuspended:             "spec.suspend: no cluster is started; drift is still corrected",
 	v1alpha1.ReasonHeld:                  "clusters wait for a user: see the suspended ones, those that wait for an approval of their own, and those that were rebuilt",
 	v1alpha1.ReasonNoClusterReachable:    "none of the clusters that are left can be reached",
 	v1alpha1.ReasonNoClusterSucceeded:    "no cluster was updated successfully, and no other can be started",

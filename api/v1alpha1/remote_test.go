@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // TestTargetIsConverted: the inlined reference to a cluster survives the conversion to and from unstructured objects, which allocates
@@ -34,11 +35,8 @@ func TestTargetIsConverted(t *testing.T) {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &read); err != nil {
 				t.Fatal(err)
 			}
-			if !equality.Semantic.DeepEqual(read.Target, tc.target) || read.Target.IsRemote() != tc.isRemote {
+			if !equality.Semantic.DeepEqual(read.Target, tc.target) || effective.IsRemote(read.Target.ClusterReference) != tc.isRemote {
 				t.Errorf("got %+v from %v", read.Target, content["target"])
-			}
-			if (read.Target.Remote() != nil) != tc.isRemote {
-				t.Error("Remote and IsRemote differ")
 			}
 		})
 	}

@@ -15,25 +15,6 @@ type ClusterReference struct {
 	ClusterProfileRef *ClusterProfileReference `json:"clusterProfileRef,omitempty"`
 }
 
-// IsRemote tells whether it names another cluster.
-func (r *ClusterReference) IsRemote() bool { return *r != (ClusterReference{}) }
-
-// Remote is the reference where it names another cluster, and nil for this cluster.
-func (r *ClusterReference) Remote() *ClusterReference {
-	if !r.IsRemote() {
-		return nil
-	}
-	return r
-}
-
-// SetRemote changes the cluster; nil is this cluster.
-func (r *ClusterReference) SetRemote(to *ClusterReference) {
-	*r = ClusterReference{}
-	if to != nil {
-		*r = *to.DeepCopy()
-	}
-}
-
 // KubeConfigReference names a kubeconfig. It has the form of the field of the same name of Flux, without the
 // configMapRef: what that describes would have the controller log in to a cloud as itself.
 type KubeConfigReference struct {

@@ -125,7 +125,7 @@ func KubeConfigHolder(ref *v1alpha1.ClusterReference) string {
 func InputIDs(d *v1alpha1.BundleDeployment) []inventory.ID {
 	refs := InputRefs(Inputs(d))
 	ids := make([]inventory.ID, 0, len(refs)+1)
-	if ref := d.Spec.Target.Remote(); ref != nil && ref.ClusterProfileRef != nil {
+	if ref := effective.RemoteCluster(d.Spec.Target.ClusterReference); ref != nil && ref.ClusterProfileRef != nil {
 		ids = append(ids, inventory.ID{Group: ClusterProfileGroup, Kind: "ClusterProfile", Namespace: d.Namespace, Name: ref.ClusterProfileRef.Name})
 	} else if ref != nil {
 		refs = append(refs, InputRef{Kind: SecretKind, Name: ref.KubeConfig.SecretRef.Name})

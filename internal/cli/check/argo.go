@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Names of Argo CD.
@@ -140,7 +141,7 @@ func (e *Examiner) inventoried(ctx context.Context) (map[inventory.ID]inventory.
 	owners, kinds := map[inventory.ID]inventory.Owner{}, map[schema.GroupKind]bool{}
 	for i := range listed {
 		d := new(v1alpha1.BundleDeployment)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed[i].Object, d); err != nil || d.Spec.Target.IsRemote() {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed[i].Object, d); err != nil || effective.IsRemote(d.Spec.Target.ClusterReference) {
 			continue // malformed, or on another cluster
 		}
 		installed, err := inventory.Decode(d.Status.Inventory)

@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -95,7 +96,7 @@ func (p *Previewer) grant(missing rights.Missing, inputs []inventory.ID) {
 	request := rights.Request{
 		Deployment: p.owner, ServiceAccount: p.Deployment.Spec.ServiceAccountName, Inputs: inputs, Strict: p.options.strict,
 	}
-	if p.Deployment.Spec.Target.IsRemote() {
+	if effective.IsRemote(p.Deployment.Spec.Target.ClusterReference) {
 		request.ServiceAccount = p.Deployment.Spec.Target.ServiceAccountName
 	}
 	if request.ServiceAccount == "" {

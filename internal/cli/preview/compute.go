@@ -64,7 +64,7 @@ func (p *Previewer) withoutCertificates(wanted []convert.Certificate) inventory.
 		return p.previous
 	}
 	home := p.owner.Namespace
-	if p.Deployment.Spec.Target.IsRemote() {
+	if effective.IsRemote(p.Deployment.Spec.Target.ClusterReference) {
 		home = effective.InstallNamespace(p.Deployment)
 	}
 	ids := []inventory.ID{certificate.AuthorityIn(p.owner, home)}

@@ -188,7 +188,7 @@ func (p *Previewer) convert(ctx context.Context) (result convert.Result, err err
 // reach connects to the target cluster, and checks that it is the one with the applied objects.
 func (p *Previewer) reach(ctx context.Context) error {
 	p.Target = p.User
-	if ref := p.Deployment.Spec.Target.Remote(); ref != nil {
+	if ref := effective.RemoteCluster(p.Deployment.Spec.Target.ClusterReference); ref != nil {
 		remote, err := p.remote(ctx, ref)
 		if err != nil {
 			return err

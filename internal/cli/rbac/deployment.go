@@ -62,7 +62,7 @@ func printNeeded(cmd *cobra.Command, a *kit.App, o Options, t kit.Target) error 
 	if err != nil {
 		return err
 	}
-	if o.remote && !p.Deployment.Spec.Target.IsRemote() {
+	if o.remote && !effective.IsRemote(p.Deployment.Spec.Target.ClusterReference) {
 		return kit.UsageError(cmd, "BundleDeployment %s has no spec.target.kubeConfig, so --remote has no effect", t.Name)
 	}
 	if o.ServiceAccount, err = accountFor(cmd, o, p.Deployment); err != nil {
@@ -90,7 +90,7 @@ func ofManifest(cmd *cobra.Command, a *kit.App, o Options, args []string) error 
 		return err
 	}
 	d := o.Declared().Deployment
-	if o.remote && !d.Spec.Target.IsRemote() {
+	if o.remote && !effective.IsRemote(d.Spec.Target.ClusterReference) {
 		return kit.UsageError(cmd, "BundleDeployment %s has no spec.target.kubeConfig, so --remote has no effect", d.Name)
 	}
 	o.Deployment = d.Name
@@ -99,7 +99,7 @@ func ofManifest(cmd *cobra.Command, a *kit.App, o Options, args []string) error 
 	if o.ServiceAccount, err = accountFor(cmd, o, d); err != nil {
 		return err
 	}
-	if d.Spec.Target.IsRemote() && !o.remote {
+	if effective.IsRemote(d.Spec.Target.ClusterReference) && !o.remote {
 		return printHere(a, o, d)
 	}
 	o.InstallNamespace = cmp.Or(o.InstallNamespace, effective.InstallNamespace(d))
@@ -154,7 +154,7 @@ func printDeployment(ctx context.Context, a *kit.App, o Options, p *preview.Prev
 	d := p.Deployment
 	o.Deployment, o.Namespace = d.Name, d.Namespace
 	o.Named = true
-	if d.Spec.Target.IsRemote() && !o.remote {
+	if effective.IsRemote(d.Spec.Target.ClusterReference) && !o.remote {
 		return printHere(a, o, d)
 	}
 	o.InstallNamespace = effective.InstallNamespace(d)

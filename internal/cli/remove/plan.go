@@ -101,8 +101,8 @@ func RemovalPlanOf(ctx context.Context, x *kit.Explorer, d *v1alpha1.BundleDeplo
 	if effective.OwnsSource(d) {
 		f.Source = d.Name
 	}
-	if d.Spec.Target.IsRemote() {
-		f.Cluster = spec.KubeConfigHolder(d.Spec.Target.Remote())
+	if effective.IsRemote(d.Spec.Target.ClusterReference) {
+		f.Cluster = spec.KubeConfigHolder(effective.RemoteCluster(d.Spec.Target.ClusterReference))
 		assumeInventory(&in)
 	} else {
 		lookAtAll(ctx, x, &in)

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/forecast"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Resources that are read beside Satchel's own.
@@ -118,7 +119,7 @@ func (r *reader) clustersOf(ctx context.Context, entry *v1alpha1.RolloutClusters
 	case entry.Cluster != nil:
 		one := entry.Cluster
 		return map[string]revision.Cluster{one.Name: {
-			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.Remote(), RemoteServiceAccountName: one.ServiceAccountName,
+			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: effective.RemoteCluster(one.ClusterReference), RemoteServiceAccountName: one.ServiceAccountName,
 		}}, nil
 	case entry.KubeConfigSecrets != nil:
 		from := entry.KubeConfigSecrets

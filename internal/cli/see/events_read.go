@@ -75,8 +75,8 @@ func (r *eventReader) refresh(ctx context.Context) error {
 		r.concerned[inventory.ID{Group: kind.Group, Kind: kind.Kind, Namespace: d.Namespace, Name: ref.Name}] = true
 	}
 	r.namespaces = []string{d.Namespace}
-	if d.Spec.Target.IsRemote() {
-		r.Omitted.Add("events of its %s: they are on the cluster of the %s", view.Plural(listed.Len(), "object"), spec.KubeConfigHolder(d.Spec.Target.Remote()))
+	if effective.IsRemote(d.Spec.Target.ClusterReference) {
+		r.Omitted.Add("events of its %s: they are on the cluster of the %s", view.Plural(listed.Len(), "object"), spec.KubeConfigHolder(effective.RemoteCluster(d.Spec.Target.ClusterReference)))
 		return nil
 	}
 	for _, entry := range listed.Entries {

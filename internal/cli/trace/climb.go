@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // traceVerdict is the result of a trace.
@@ -262,7 +263,7 @@ func (c *Climber) lookUp(ctx context.Context, owner inventory.Owner) (*v1alpha1.
 
 // lists tells whether the inventory of a deployment on this cluster has one of the objects.
 func (c *Climber) lists(d *v1alpha1.BundleDeployment, links []Link) bool {
-	if d.Spec.Target.IsRemote() {
+	if effective.IsRemote(d.Spec.Target.ClusterReference) {
 		return false // it lists objects of another cluster
 	}
 	listed, err := inventory.Decode(d.Status.Inventory)

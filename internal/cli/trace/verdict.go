@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // mostSearched bounds the deployments of which the inventories are looked through, and pageOfInventories how many
@@ -104,7 +105,7 @@ func (c *Climber) judge() {
 		switch {
 		case d == nil:
 			c.conclude(abandonedVerdict, text+"which does not exist here or may not be read by you; no deployment manages the object")
-		case d.Spec.Target.IsRemote():
+		case effective.IsRemote(d.Spec.Target.ClusterReference):
 			c.conclude(unlistedVerdict, text+"which installs on another cluster")
 		default:
 			c.conclude(unlistedVerdict, text+"and its inventory does not list the object: they are copied or forged, or the object left the bundle and was kept")

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/spec"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
@@ -144,12 +145,12 @@ func NewTree(d *v1alpha1.BundleDeployment) Tree {
 	if found.Ready != metav1.ConditionTrue {
 		found.Message = s.Text()
 	}
-	if d.Spec.Target.IsRemote() {
+	if effective.IsRemote(d.Spec.Target.ClusterReference) {
 		found.Remote = d.Spec.Target.ClusterReference.KubeConfig.SecretRef.Name
 		if profile := d.Spec.Target.ClusterReference.ClusterProfileRef; profile != nil {
 			found.Profile = profile.Name
 		}
-		found.holder = spec.KubeConfigHolder(d.Spec.Target.Remote())
+		found.holder = spec.KubeConfigHolder(effective.RemoteCluster(d.Spec.Target.ClusterReference))
 	}
 	return found
 }

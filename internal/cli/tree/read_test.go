@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // TestRemote names what leads to the cluster with the objects in the JSON form of a tree.
@@ -18,7 +19,7 @@ func TestRemote(t *testing.T) {
 		`"objects":[]`:             nil,
 	} {
 		d := new(v1alpha1.BundleDeployment)
-		d.Spec.Target.SetRemote(reference)
+		d.Spec.Target.ClusterReference = effective.ClusterReference(reference)
 		text, err := json.Marshal(NewTree(d))
 		if err != nil {
 			t.Fatal(err)

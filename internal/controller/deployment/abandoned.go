@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/abandon"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 const (
@@ -143,7 +144,7 @@ func reachedObjects(cause error) bool {
 // tellLeft lists what is left in the log and in an event. In a namespace that is being deleted, which accepts no events, the
 // event is about the namespace, and so is stored in the namespace default; what goes with the namespace is not listed.
 func (r *Reconciler) tellLeft(ctx context.Context, s *state, left abandon.Left, terminating bool) {
-	if terminating && !s.Object.Spec.Target.IsRemote() {
+	if terminating && !effective.IsRemote(s.Object.Spec.Target.ClusterReference) {
 		goes := func(id inventory.ID) bool { return id.Namespace == s.Object.Namespace }
 		left.Marked, left.Unmarked = slices.DeleteFunc(left.Marked, goes), slices.DeleteFunc(left.Unmarked, goes)
 	}

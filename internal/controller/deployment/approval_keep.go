@@ -9,6 +9,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // keepingClient is the client that corrects drift of the applied revision while a newer plan fails. Where plans need an approval, it
@@ -37,7 +38,7 @@ func (r *Reconciler) approvedClient(ctx context.Context, s *state) (*tenant.Clie
 	as := s.Object.DeepCopy()
 	as.Spec.ServiceAccountName = record.ServiceAccountName
 	as.Spec.Target.ServiceAccountName = record.RemoteServiceAccountName
-	as.Spec.Target.SetRemote(record.Cluster)
+	as.Spec.Target.ClusterReference = effective.ClusterReference(record.Cluster)
 	approved, err := r.resolve.Accounts.Find(ctx, as)
 	if err != nil {
 		return nil, err

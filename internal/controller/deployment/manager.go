@@ -379,7 +379,7 @@ func (r *Reconciler) newState(object, stored *v1alpha1.BundleDeployment) *state 
 		Owner:    inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)), Kept: r.inventories.Of(string(object.UID)),
 	}}
-	if object.Spec.Target.IsRemote() { // the deployment's namespace may not exist there
+	if effective.IsRemote(object.Spec.Target.ClusterReference) { // the deployment's namespace may not exist there
 		s.Home = effective.InstallNamespace(object)
 	}
 	s.Expressions = expression.NewBudget(func() func() { return r.Running.Begin(s.Key(), expression.LongestEvaluation) })

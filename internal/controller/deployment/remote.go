@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // kubeconfigPause is the pause before an unusable kubeconfig is read again.
@@ -28,7 +29,7 @@ func unusable(reason string) bool {
 func (r *Reconciler) turn(d *v1alpha1.BundleDeployment) (done func(), ok bool) {
 	key := client.ObjectKeyFromObject(d)
 	turns, others := r.localTurns, r.remoteTurns
-	if d.Spec.Target.IsRemote() {
+	if effective.IsRemote(d.Spec.Target.ClusterReference) {
 		turns, others = others, turns
 	}
 	others.Drop(key) // from before spec.target named another cluster

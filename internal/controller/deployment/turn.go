@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/plural"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // turnPause is the pause after a turn that used up its budget; other waiting deployments of the namespace come first.
@@ -25,7 +26,7 @@ const turnPause = 200 * time.Millisecond
 // beginTurn starts the time budget of a reconcile for another cluster. Other reconciles have none: they use the controller's
 // own API server.
 func (r *Reconciler) beginTurn(ctx context.Context, s *state) (context.Context, context.CancelFunc) {
-	if !s.Object.Spec.Target.IsRemote() {
+	if !effective.IsRemote(s.Object.Spec.Target.ClusterReference) {
 		return context.WithCancel(ctx)
 	}
 	return budget.Begin(ctx, r.RemoteTurn)
@@ -46,7 +47,7 @@ func (r *Reconciler) runSteps(ctx context.Context, s *state) error {
 //	else                                    no failure: the next turn goes on
 func (r *Reconciler) endTurn(turn context.Context, s *state, err error) error {
 	key := s.Key()
-	if err == nil || !s.Object.Spec.Target.IsRemote() && !pipeline.IsStale(err) && failure.Of(err).Reason != v1alpha1.ReasonFailed && !errors.Is(err, render.ErrPending) {
+	if err == nil || !effective.IsRemote(s.Object.Spec.Target.ClusterReference) && !pipeline.IsStale(err) && failure.Of(err).Reason != v1alpha1.ReasonFailed && !errors.Is(err, render.ErrPending) {
 		r.progress.Forget(key)
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -218,7 +219,7 @@ func TestSecrets(t *testing.T) {
 	}
 	r.until("v1 complete", complete("v1"))
 	children := r.children()
-	if ref := children["c2"].Spec.Target.Remote(); ref == nil || ref.KubeConfig.SecretRef.Name != "c2" || ref.KubeConfig.SecretRef.Key != "config" {
+	if ref := effective.RemoteCluster(children["c2"].Spec.Target.ClusterReference); ref == nil || ref.KubeConfig.SecretRef.Name != "c2" || ref.KubeConfig.SecretRef.Key != "config" {
 		t.Errorf("kubeConfig of c2: %v", ref)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/tests/installation"
 )
 
@@ -60,7 +61,7 @@ func TestClusterProfiles(t *testing.T) {
 	}
 	r.until("v1 complete", complete("v1"))
 	child := r.children()["c2"]
-	if ref := child.Spec.Target.Remote(); ref == nil || ref.ClusterProfileRef == nil || *ref.ClusterProfileRef != (v1alpha1.ClusterProfileReference{Name: "c2", AccessProvider: "secret"}) {
+	if ref := effective.RemoteCluster(child.Spec.Target.ClusterReference); ref == nil || ref.ClusterProfileRef == nil || *ref.ClusterProfileRef != (v1alpha1.ClusterProfileReference{Name: "c2", AccessProvider: "secret"}) {
 		text, _ := json.Marshal(ref)
 		t.Errorf("kubeConfig of c2: %s", text)
 	}
@@ -103,7 +104,7 @@ func TestClusterAPI(t *testing.T) {
 		t.Errorf("%d children", len(children))
 	}
 	want := v1alpha1.KubeConfigSecretReference{Name: "c2-kubeconfig", Key: "value"}
-	if ref := children["c2"].Spec.Target.Remote(); ref == nil || ref.KubeConfig.SecretRef != want || ref.ClusterProfileRef != nil {
+	if ref := effective.RemoteCluster(children["c2"].Spec.Target.ClusterReference); ref == nil || ref.KubeConfig.SecretRef != want || ref.ClusterProfileRef != nil {
 		t.Errorf("kubeConfig of c2: %v", ref)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/rollout/removal"
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // removeLeavers removes the clusters that were decided on and recorded.
@@ -90,7 +91,7 @@ func (r *Reconciler) abandon(ctx context.Context, s *state) error {
 		if leaving := s.leaving[child.Labels[v1alpha1.ClusterLabel]]; leaving.Waits != "" || removal.Redirects(child, leaving) {
 			return false, nil // another name may lead there
 		}
-		return r.Clusters.Gone(ctx, child.Namespace, account, child.Spec.Target.Remote())
+		return r.Clusters.Gone(ctx, child.Namespace, account, effective.RemoteCluster(child.Spec.Target.ClusterReference))
 	})
 }
 

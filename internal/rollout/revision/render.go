@@ -127,7 +127,7 @@ func (r *Renderer) complete(spec *v1alpha1.BundleDeploymentSpec, cluster *Cluste
 	spec.SourceRef = &v1alpha1.SourceReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.BundleSourceKind, Name: SourceName(r.rollout, r.revision),
 	}
-	spec.Target.SetRemote(cluster.KubeConfig)
+	spec.Target.ClusterReference = effective.ClusterReference(cluster.KubeConfig)
 	spec.Target.ServiceAccountName = cmp.Or(cluster.RemoteServiceAccountName, spec.Target.ServiceAccountName)
 	if cluster.KubeConfig == nil { // it is the cluster of the rollout, which has no remote accounts
 		spec.Target.ServiceAccountName = ""

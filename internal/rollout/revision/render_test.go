@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -306,7 +307,7 @@ func FuzzRender(f *testing.F) {
 		if err != nil || len(text) > 8*(MaxTemplateBytes+MaxPatchBytes) {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
-		if child.Spec.Source != nil || child.Spec.Suspend || child.Spec.ServiceAccountName == "" || child.Spec.Target.IsRemote() {
+		if child.Spec.Source != nil || child.Spec.Suspend || child.Spec.ServiceAccountName == "" || effective.IsRemote(child.Spec.Target.ClusterReference) {
 			t.Errorf("the rollout does not set %s", text)
 		}
 	})

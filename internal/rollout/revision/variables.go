@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Cluster is what is known of a cluster from where it is listed.
@@ -36,7 +37,7 @@ type Cluster struct {
 
 // IsReachedBy tells whether a BundleDeployment has the kubeconfig of the cluster.
 func (c Cluster) IsReachedBy(live *v1alpha1.BundleDeployment) bool {
-	return equality.Semantic.DeepEqual(live.Spec.Target.Remote(), c.KubeConfig)
+	return equality.Semantic.DeepEqual(effective.RemoteCluster(live.Spec.Target.ClusterReference), c.KubeConfig)
 }
 
 // clusterVariable is the name of the variable that every rollout has.

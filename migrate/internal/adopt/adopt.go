@@ -203,7 +203,7 @@ func adoptable(ctx context.Context, c *kit.Cluster, t kit.Target) (*v1alpha1.Bun
 		return nil, fmt.Errorf("the %s %q is being deleted", t.Kind.Name, t.Name)
 	case d.Spec.Suspend:
 		return nil, fmt.Errorf("the %s %q is suspended, so it would not adopt the released objects: set spec.suspend to false first", t.Kind.Name, t.Name)
-	case d.Spec.Target.IsRemote():
+	case effective.IsRemote(d.Spec.Target.ClusterReference):
 		return nil, fmt.Errorf("the %s %q installs on another cluster, which this command does not reach: set spec.apply.collisionProtection to None until the objects are adopted", t.Kind.Name, t.Name)
 	}
 	return d, nil

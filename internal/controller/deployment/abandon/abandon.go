@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Default is how long a removal may fail without its ServiceAccount.
@@ -124,7 +125,7 @@ type cause struct {
 //	the other cluster cannot be used       limited while the namespace is being deleted
 //	else                                   waits until it is corrected: permissions of a ServiceAccount that exists, webhooks, policies
 func (f Facts) causeOf() cause {
-	remote := f.Object.Spec.Target.IsRemote()
+	remote := effective.IsRemote(f.Object.Spec.Target.ClusterReference)
 	switch f.Reason {
 	case v1alpha1.ReasonClusterUnreachable, v1alpha1.ReasonClusterTooSlow:
 		return f.whileTerminating(cause{
@@ -152,7 +153,7 @@ func (f Facts) causeOf() cause {
 
 // holder names what leads to the other cluster.
 func (f Facts) holder() string {
-	ref := f.Object.Spec.Target.Remote()
+	ref := effective.RemoteCluster(f.Object.Spec.Target.ClusterReference)
 	if ref.ClusterProfileRef != nil {
 		return fmt.Sprintf("clusterprofile %s/%s", f.Object.Namespace, ref.ClusterProfileRef.Name)
 	}

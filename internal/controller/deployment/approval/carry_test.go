@@ -16,6 +16,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/lastapplied"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/format"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // planned is a plan to keep, or apply, an object with a content.
@@ -117,7 +118,7 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		d := recorded(a)
 		d.Generation = 7
 		d.Spec.ServiceAccountName, d.Spec.Target.ServiceAccountName = "installer", "remote"
-		d.Spec.Target.SetRemote(d.Status.Internal.Executed.Cluster)
+		d.Spec.Target.ClusterReference = effective.ClusterReference(d.Status.Internal.Executed.Cluster)
 		d.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
 		d.Spec.Apply.CRDs = &v1alpha1.CRDOptions{DeletionPolicy: v1alpha1.DeletionDelete}
 		of := format.Plan

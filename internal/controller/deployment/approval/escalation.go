@@ -22,7 +22,7 @@ import (
 func (a Approvals) escalations(c *Consent, p Proposal) ([]string, error) {
 	spec := p.Object.Spec
 	if c.server != "" { // which was approved with the kubeconfig
-		spec.Target.SetRemote(c.record.Cluster)
+		spec.Target.ClusterReference = effective.ClusterReference(c.record.Cluster)
 	}
 	found := reaches(c.record, &spec)
 	if c.server == "" {
@@ -70,7 +70,7 @@ func Elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 	}
 	changed("spec.serviceAccountName", was.ServiceAccountName, spec.ServiceAccountName)
 	changed("spec.target.serviceAccountName", was.RemoteServiceAccountName, spec.Target.ServiceAccountName)
-	changed("the cluster of spec.target", kubeConfigText(was.Cluster), kubeConfigText(spec.Target.Remote()))
+	changed("the cluster of spec.target", kubeConfigText(was.Cluster), kubeConfigText(effective.RemoteCluster(spec.Target.ClusterReference)))
 	return found
 }
 

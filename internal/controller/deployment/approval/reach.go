@@ -11,6 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/controller/keyring"
 	"github.com/satchel-dev/satchel/internal/format"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // reachParts say what the hashes of Reach are of.
@@ -44,11 +45,11 @@ func (a Approvals) ServerOf(namespace string, of tenant.Reach) string {
 // LeadsElsewhere says what differs between the kubeconfig of an executed plan and the current one; nil if nothing does, or the
 // spec has another reference, which counts by itself.
 func LeadsElsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec, reach string) []string {
-	if was == nil || was.KubeConfigReach == reach || kubeConfigText(was.Cluster) != kubeConfigText(spec.Target.Remote()) {
+	if was == nil || was.KubeConfigReach == reach || kubeConfigText(was.Cluster) != kubeConfigText(effective.RemoteCluster(spec.Target.ClusterReference)) {
 		return nil
 	}
 	return []string{fmt.Sprintf("the kubeconfig of spec.target (%s) was replaced: it differs in %s",
-		kubeConfigText(spec.Target.Remote()), strings.Join(differs(was.KubeConfigReach, reach, reachParts), ", "))}
+		kubeConfigText(effective.RemoteCluster(spec.Target.ClusterReference)), strings.Join(differs(was.KubeConfigReach, reach, reachParts), ", "))}
 }
 
 // differs lists those of the first parts of reachParts in which two values of Reach differ.

@@ -66,7 +66,7 @@ func (a Approvals) Begin(c *Consent, d *v1alpha1.BundleDeployment, now time.Time
 	spec := &d.Spec
 	record := &v1alpha1.ExecutedPlan{
 		Plan: c.Digest, Key: c.key, Terms: c.terms, Base: c.base, Generation: d.Generation, StartTime: pipeline.StatusTime(now),
-		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.Target.ServiceAccountName, Cluster: spec.Target.Remote().DeepCopy(), KubeConfigReach: c.reach,
+		ServiceAccountName: spec.ServiceAccountName, RemoteServiceAccountName: spec.Target.ServiceAccountName, Cluster: effective.RemoteCluster(spec.Target.ClusterReference).DeepCopy(), KubeConfigReach: c.reach,
 		DeletionPolicy: spec.DeletionPolicy, DeletesDefinitions: effective.DeletesCRDs(spec),
 	}
 	if c.record != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/plan/digest"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // serverKey is the key in the digest of a plan that contains nothing but the server.
@@ -55,7 +56,7 @@ func (a Approvals) server(d *v1alpha1.BundleDeployment, target, reach string) (*
 		Digest: digest.Plan(string(d.UID), digest.Key(serverKey, terms), record.Plan, nil), record: record, reach: reach,
 		head: "the server of the kubeconfig",
 		Asks: []string{fmt.Sprintf("the kubeconfig of spec.target (%s) differs in %s from that of the executed plan; until this is approved, only the identity of the cluster is read there",
-			kubeConfigText(d.Spec.Target.Remote()), strings.Join(differs(record.KubeConfigReach, reach, reachParts), ", "))},
+			kubeConfigText(effective.RemoteCluster(d.Spec.Target.ClusterReference)), strings.Join(differs(record.KubeConfigReach, reach, reachParts), ", "))},
 	}, nil
 }
 

@@ -23,7 +23,7 @@ type Substance struct{ Content, Material, terms, key string }
 func termsOf(d *v1alpha1.BundleDeployment, target, reach string) plan.Terms {
 	of := &d.Spec
 	terms := plan.Terms{
-		Account: of.ServiceAccountName, RemoteAccount: of.Target.ServiceAccountName, KubeConfig: kubeConfigText(of.Target.Remote()), KubeConfigReach: reach,
+		Account: of.ServiceAccountName, RemoteAccount: of.Target.ServiceAccountName, KubeConfig: kubeConfigText(effective.RemoteCluster(of.Target.ClusterReference)), KubeConfigReach: reach,
 		Target: target, InstallNamespace: effective.InstallNamespace(d), CreateNamespace: of.Target.CreateNamespace,
 		Pruning: spec.Pruning(of), Protection: ownership.Protection(effective.CollisionProtection(of)),
 		Recreate:      of.Apply.Recreate == v1alpha1.RecreateOnImmutableChange,

@@ -84,7 +84,7 @@ var seed = maphash.MakeSeed()
 
 // elsewhere tells whether the objects of a deployment are known to be on another cluster.
 func elsewhere(other *v1alpha1.BundleDeployment, than Cluster) bool {
-	if other.Spec.Target.IsRemote() != than.Remote {
+	if effective.IsRemote(other.Spec.Target.ClusterReference) != than.Remote {
 		return true
 	}
 	return other.Status.Inventory != nil && other.Status.Inventory.Target != "" && other.Status.Inventory.Target != than.Target
@@ -92,7 +92,7 @@ func elsewhere(other *v1alpha1.BundleDeployment, than Cluster) bool {
 
 // ClusterOf is the cluster of a deployment with the identity in its inventory.
 func ClusterOf(d *v1alpha1.BundleDeployment, target string) Cluster {
-	return Cluster{Target: target, Remote: d.Spec.Target.IsRemote()}
+	return Cluster{Target: target, Remote: effective.IsRemote(d.Spec.Target.ClusterReference)}
 }
 
 // Of returns the deployment to which an object is released instead of its deletion, or what the deletion waits for; both are

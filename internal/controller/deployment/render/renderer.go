@@ -15,6 +15,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/convert"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -60,7 +61,7 @@ func (r *Renderer) Source() source.Source { return r.Conversions.Turns.Source() 
 
 // roomOf is the memory limit that the objects of a deployment count against.
 func (r *Renderer) roomOf(d *v1alpha1.BundleDeployment) *Room {
-	if d.Spec.Target.IsRemote() {
+	if effective.IsRemote(d.Spec.Target.ClusterReference) {
 		return r.remoteRoom
 	}
 	return r.room

@@ -20,6 +20,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/fetch"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Accounts find the clients that impersonate the ServiceAccounts of deployments.
@@ -80,7 +81,7 @@ func (r Accounts) impersonate(ctx context.Context, d *v1alpha1.BundleDeployment)
 	}
 	local = local.For(d.Name)
 	a := stage.Access{Client: local, Local: local}
-	if !d.Spec.Target.IsRemote() {
+	if !effective.IsRemote(d.Spec.Target.ClusterReference) {
 		return a, nil
 	}
 	parsed, named, err := r.remoteCluster(ctx, local, d)

@@ -167,7 +167,7 @@ func (st *Stage) BeginInventory(ctx context.Context, in *Input) error {
 		return err
 	}
 	in.Object.Status.Inventory = &v1alpha1.Inventory{}
-	if in.Object.Spec.Target.IsRemote() {
+	if effective.IsRemote(in.Object.Spec.Target.ClusterReference) {
 		return nil
 	}
 	target, err := st.Accounts.Tenants.Target(ctx)

@@ -21,6 +21,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/apply/tenant/clusterprofile"
 	"github.com/satchel-dev/satchel/internal/apply/tenant/discovery"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Lister lists clusters.
@@ -71,7 +72,7 @@ func (l Lister) listOne(ctx context.Context, as tenant.Identity, entry *v1alpha1
 	case entry.Cluster != nil:
 		one := entry.Cluster
 		into.add(&revision.Cluster{
-			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: one.Remote(), RemoteServiceAccountName: one.ServiceAccountName,
+			Name: one.Name, Labels: one.Labels, Annotations: one.Annotations, KubeConfig: effective.RemoteCluster(one.ClusterReference), RemoteServiceAccountName: one.ServiceAccountName,
 		})
 		return nil
 	case entry.KubeConfigSecrets != nil:

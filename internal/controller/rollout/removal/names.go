@@ -17,6 +17,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/identity"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // takeover is how long after the other name of its cluster is gone a BundleDeployment that was refused the objects may need to have them.
@@ -78,7 +79,7 @@ func (m *Memory) Names(
 	}
 	for name, child := range children {
 		one, inWave := names[name]
-		if !child.Spec.Target.IsRemote() && !inWave {
+		if !effective.IsRemote(child.Spec.Target.ClusterReference) && !inWave {
 			continue
 		}
 		_, one.Selected = clusters[name]
@@ -128,7 +129,7 @@ func (w Writer) Redirect(ctx context.Context, child, successor *v1alpha1.BundleD
 		return nil
 	}
 	changed := child.DeepCopy()
-	changed.Spec.Target.SetRemote(to.Target.Remote())
+	changed.Spec.Target.ClusterReference = *to.Target.ClusterReference.DeepCopy()
 	changed.Spec.Target.ServiceAccountName = to.Target.ServiceAccountName
 	if err := w.Client.Patch(ctx, changed, client.MergeFrom(child), client.FieldOwner(w.Manager)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("having bundledeployment %s reach its cluster by the kubeconfig of %s: %w", client.ObjectKeyFromObject(child), successor.Name, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/identity"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // reference names a remote cluster.
@@ -24,7 +25,7 @@ var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 // child is the BundleDeployment of a remote cluster, with the reason of Ready; "" for True.
 func child(target, reason string, change ...func(*v1alpha1.BundleDeployment)) *v1alpha1.BundleDeployment {
 	d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}}
-	d.Spec.Target.SetRemote(reference)
+	d.Spec.Target.ClusterReference = effective.ClusterReference(reference)
 	d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ReadyCondition, Status: metav1.ConditionFalse, Reason: reason}}
 	if reason == "" {
 		d.Status.Conditions[0].Status = metav1.ConditionTrue
@@ -88,7 +89,7 @@ func TestR41Names(t *testing.T) {
 				t.Errorf("it left at %s, and before at %s", again["x"].Left, got["x"].Left)
 			}
 			memory.Names(children, map[string]revision.Cluster{"x": remote}, strategy, now)
-			if later := memory.Names(children, nil, strategy, now.Add(time.Hour)); tc.child != nil && tc.child.Spec.Target.IsRemote() && !later["x"].Left.Equal(now.Add(time.Hour)) {
+			if later := memory.Names(children, nil, strategy, now.Add(time.Hour)); tc.child != nil && effective.IsRemote(tc.child.Spec.Target.ClusterReference) && !later["x"].Left.Equal(now.Add(time.Hour)) {
 				t.Errorf("it was selected in between, and left at %s", later["x"].Left)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/rollout"
+	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
 // Writer writes BundleDeployments.
@@ -66,7 +67,7 @@ func Stuck(child *v1alpha1.BundleDeployment) bool {
 // LacksCluster tells whether the removal of a BundleDeployment waits for a kubeconfig that cannot be read.
 func LacksCluster(child *v1alpha1.BundleDeployment) bool {
 	blocked := apimeta.FindStatusCondition(child.Status.Conditions, v1alpha1.RemovalBlockedCondition)
-	return !child.DeletionTimestamp.IsZero() && child.Spec.Target.IsRemote() && child.Annotations[v1alpha1.AbandonAnnotation] == "" &&
+	return !child.DeletionTimestamp.IsZero() && effective.IsRemote(child.Spec.Target.ClusterReference) && child.Annotations[v1alpha1.AbandonAnnotation] == "" &&
 		blocked != nil && blocked.Status == metav1.ConditionTrue && blocked.Reason == v1alpha1.ReasonKubeConfigNotFound
 }
 

@@ -128,7 +128,7 @@ func TestArgoHealthOfRollouts(t *testing.T) {
 
 // TestArgoReasonsExist wants the reasons in the script to be those of the API.
 func TestArgoReasonsExist(t *testing.T) {
-	code := fmt.Sprintf("ReasonSuspended = %q", v1alpha1.ReasonSuspended) // of Flux
+	code := fmt.Sprintf(" = %q", v1alpha1.ReasonSuspended) // a constant of Flux
 	for _, file := range []string{"conditions.go", "rollout_conditions.go"} {
 		text, err := os.ReadFile("../api/v1alpha1/" + file)
 		if err != nil {

@@ -116,7 +116,7 @@ func TestRolloutStatusText(t *testing.T) {
 			o.Status.Waves[1].Plan = "sha256:5f70bf18a086" + strings.Repeat("0", 52)
 		}),
 		"window": aRollout(because(v1alpha1.ReasonOutsideWindow, "wave prod waits for a window", later)),
-		"halted": aRollout(stopped), "paused": aRollout(because(v1alpha1.ReasonSuspended, "spec.suspend"), func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true }),
+		"halted": aRollout(stopped), "suspended": aRollout(because(v1alpha1.ReasonSuspended, "spec.suspend"), func(o *v1alpha1.BundleRollout) { o.Spec.Suspend = true }),
 		"returning": aRollout(because(v1alpha1.ReasonRollingBack, ""), func(o *v1alpha1.BundleRollout) { o.Status.RejectedRevision = "7f3a91c2de" }),
 		"rejected": aRollout(because(v1alpha1.ReasonRevisionRejected, "revision 7f3a91c2de is rejected"), func(o *v1alpha1.BundleRollout) {
 			o.Status.RejectedRevision = "7f3a91c2de"
@@ -248,7 +248,7 @@ func TestRollout(t *testing.T) {
 	c.Want(c.Satchel("rollout", "clusters", "shop", "--state", "broken"), kit.ExitError, "is not one of: Starting")
 
 	c.Want(c.Satchel("tree", "rollout/shop"), kit.ExitError, "use satchel rollout clusters shop")
-	c.Want(c.Satchel("suspend", "rollout/shop"), kit.ExitError, "use satchel rollout pause shop")
+	c.Want(c.Satchel("suspend", "rollout/shop"), kit.ExitError, "use satchel rollout suspend shop")
 }
 
 func TestRolloutPlanAndRender(t *testing.T) {
@@ -297,23 +297,24 @@ func TestRolloutSteering(t *testing.T) {
 	c := newTestCluster(t)
 	c.Create(aRollout())
 	c.Create(aRollout(func(o *v1alpha1.BundleRollout) { o.Name = "other" }))
-	c.Want(c.Satchel("rollout", "pause"), kit.ExitError, "needs names, or --all")
-	c.Want(c.Satchel("rollout", "pause", "shop", "--export"), kit.ExitOK, "paused: true")
-	c.Want(c.Satchel("rollout", "pause", "shop", "--dry-run"), kit.ExitOK, "paused (dry run)")
+	c.Want(c.Satchel("rollout", "suspend"), kit.ExitError, "needs names, or --all")
+	c.Want(c.Satchel("rollout", "suspend", "shop", "--export"), kit.ExitOK, "kind: BundleRollout\n", "suspend: true")
+	c.Want(c.Satchel("rollout", "suspend", "shop", "--dry-run"), kit.ExitOK, "suspended (dry run)")
 	if c.rollout("shop").Spec.Suspend {
 		t.Error("something was done by --export or --dry-run")
 	}
-	c.Want(c.Satchel("rollout", "pause", "--all"), kit.ExitOK, "/shop: paused\n", "/other: paused\n")
+	c.Want(c.Satchel("rollout", "suspend", "--all", "-A"), kit.ExitOK, "BundleRollout "+c.Namespace+"/shop: suspended\n  No further cluster is started.", "/other: suspended\n")
+	c.Want(c.Satchel("rollout", "suspend", "shop", "-A"), kit.ExitError, "leave -A or the name out")
 	if !c.rollout("shop").Spec.Suspend || !c.rollout("other").Spec.Suspend {
-		t.Error("not all are paused")
+		t.Error("not all are suspended")
 	}
-	c.Want(c.Satchel("rollout", "pause", "shop"), kit.ExitOK, "paused already")
+	c.Want(c.Satchel("rollout", "suspend", "shop"), kit.ExitOK, "suspended already")
 	c.Want(c.Satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa", "--follow")
 	if o := c.rollout("shop"); o.Spec.Suspend || o.Spec.Revision != "1c09e4b7aa" {
-		t.Errorf("after an abort: paused %t, revision %q", o.Spec.Suspend, o.Spec.Revision)
+		t.Errorf("after an abort: suspended %t, revision %q", o.Spec.Suspend, o.Spec.Revision)
 	}
 	c.Want(c.Satchel("rollout", "abort", "shop"), kit.ExitOK, "goes back to revision 1c09e4b7aa already")
-	c.Want(c.Satchel("rollout", "resume", "shop"), kit.ExitOK, "is not paused; it stays at revision 1c09e4b7aa")
+	c.Want(c.Satchel("rollout", "resume", "shop"), kit.ExitOK, "is not suspended; it stays at revision 1c09e4b7aa")
 	c.Want(c.Satchel("rollout", "resume", "shop", "--follow"), kit.ExitOK, "follows its source again")
 	if got := c.rollout("shop").Spec.Revision; got != "" {
 		t.Errorf("it does not follow its source: %q", got)
@@ -328,13 +329,14 @@ func TestRolloutSteering(t *testing.T) {
 	if err := c.Client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}
-	c.Want(c.Satchel("rollout", "resume", "other"), kit.ExitOK, "/other: resumed") // a user paused it
+	c.Want(c.Satchel("rollout", "resume", "other"), kit.ExitOK, "BundleRollout other: resumed") // a user suspended it
 	delivered = c.rollout("other")
 	delivered.Spec.Suspend = true
 	if err := c.Client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}
-	c.Want(c.Satchel("rollout", "resume", "other"), kit.ExitError, "is paused by Flux Kustomization flux-system/apps, which would pause it again")
+	c.Want(c.Satchel("rollout", "resume", "other"), kit.ExitError, "spec.suspend of BundleRollout "+c.Namespace+"/other is set by Flux Kustomization flux-system/apps, which would set it again: remove it there")
+	c.Want(c.Satchel("rollout", "resume", "other", "--export"), kit.ExitOK, "suspend: null")
 }
 
 func TestRolloutApprove(t *testing.T) {
@@ -397,8 +399,8 @@ func TestRolloutStatusFollows(t *testing.T) {
 		_ = c.Client.Status().Update(t.Context(), o)
 	}()
 	c.Want(c.Satchel("rollout", "status", "shop", "-w", "--timeout", "30s"), kit.ExitOK, "complete with v1.2.3")
-	paused := aRollout(because(v1alpha1.ReasonSuspended, "spec.suspend is set"), func(o *v1alpha1.BundleRollout) { o.Name = "paused" })
-	c.Create(paused)
-	c.Want(c.Satchel("rollout", "status", "paused", "--wait"), kit.ExitNo, "Suspended: spec.suspend is set")
-	c.Want(c.Satchel("rollout", "status", "paused", "-w", "--timeout", "300ms"), kit.ExitNo, "Not complete within 300ms")
+	suspended := aRollout(because(v1alpha1.ReasonSuspended, "spec.suspend is set"), func(o *v1alpha1.BundleRollout) { o.Name = "suspended" })
+	c.Create(suspended)
+	c.Want(c.Satchel("rollout", "status", "suspended", "--wait"), kit.ExitNo, "Suspended: spec.suspend is set")
+	c.Want(c.Satchel("rollout", "status", "suspended", "-w", "--timeout", "300ms"), kit.ExitNo, "Not complete within 300ms")
 }

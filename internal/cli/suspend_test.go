@@ -50,6 +50,8 @@ func TestSuspend(t *testing.T) {
 
 	c.Want(c.Satchel("suspend", "podinfo", "none"), kit.ExitError, `there is no BundleDeployment "none"`)
 	c.Want(c.Satchel("suspend", "podinfo", "--dry-run"), kit.ExitOK, "BundleDeployment podinfo: suspended (dry run)\n")
+	exported := c.Satchel("suspend", "podinfo", "other", "--export")
+	c.Want(exported, kit.ExitOK, "kind: BundleDeployment\n", "name: podinfo\n", "suspend: true\n---\n", "name: other\n")
 	if c.deployment("podinfo").Spec.Suspend {
 		t.Error("something was done although one object is missing, or in a dry run")
 	}
@@ -91,6 +93,16 @@ func TestResume(t *testing.T) {
 	c.Want(c.Satchel("resume", "all", "--all", "--timeout", "30s"), kit.ExitNo, "BundleDeployment running: is not suspended\n", "BundleDeployment podinfo: is not suspended\n",
 		"BundleDeployment broken: resumed\n", "BundleDeployment broken: not Ready, HealthFailed\nPod x: no image\n", "BundleSource podinfo: resumed\n", "BundleSource podinfo: Ready, v1.3.0@")
 	c.Want(c.Satchel("resume", "broken"), kit.ExitOK, "BundleDeployment broken: is not suspended\n")
+
+	delivered := c.deployment("running")
+	delivered.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
+	delivered.Spec.Suspend = true
+	if err := c.Client.Update(t.Context(), delivered, client.FieldOwner("kustomize-controller")); err != nil {
+		t.Fatal(err)
+	}
+	c.Want(c.Satchel("suspend", "podinfo"), kit.ExitOK, "BundleDeployment podinfo: suspended\n")
+	c.Want(c.Satchel("resume", "running", "podinfo", "--wait=false"), kit.ExitError, "BundleDeployment podinfo: resumed\n",
+		"spec.suspend of BundleDeployment "+c.Namespace+"/running is set by Flux Kustomization flux-system/apps, which would set it again: remove it there")
 }
 
 // TestSuspendInlineSource: an inline source is changed in its deployment, because the controller undoes other changes.
@@ -104,6 +116,12 @@ func TestSuspendInlineSource(t *testing.T) {
 	c.Want(c.Satchel("suspend", "source", "podinfo"), kit.ExitOK, "BundleSource podinfo: suspended, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
 	if c.source("podinfo").Spec.Suspend || !c.deployment("podinfo").Spec.Source.Suspend {
 		t.Error("the source itself was changed, or its deployment was not")
+	}
+	c.Want(c.Satchel("suspend", "source", "podinfo"), kit.ExitOK, "BundleSource podinfo: suspended already\n")
+	c.Want(c.Satchel("resume", "source", "podinfo", "--export"), kit.ExitOK, "kind: BundleDeployment\n", "  source:\n    suspend: null\n")
+	c.Want(c.Satchel("resume", "source", "podinfo", "--wait=false"), kit.ExitOK, "BundleSource podinfo: resumed, by spec.source.suspend of BundleDeployment podinfo, which it belongs to\n")
+	if c.deployment("podinfo").Spec.Source.Suspend {
+		t.Error("the source is still suspended")
 	}
 }
 

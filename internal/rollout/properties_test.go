@@ -21,7 +21,7 @@ func fleets() uint64 {
 }
 
 // TestProperties tries R1 to R8 on random fleets, with processes that are killed between record and act, caches that are late, a
-// second leader, pauses, aborts, approvals, windows, clusters that vanish, return and change, and newer revisions in a run.
+// second leader, suspensions, aborts, approvals, windows, clusters that vanish, return and change, and newer revisions in a run.
 func TestProperties(t *testing.T) {
 	decisions, replaced, moved, clockSets := 0, 0, 0, 0
 	why := map[string]int{}

@@ -36,7 +36,7 @@ const (
 //
 //	the object that stands for it is the same, or none is known    held: the kubeconfig may be wrong
 //	Abandon is not set                                             held
-//	suspended, or the clusters could not be listed                    held for now
+//	suspended, or the clusters could not be listed                 held for now
 //	else                                                           replaced
 //
 // One that a user suspended, that has two names, or for which no BundleDeployment can be rendered, is not replaced.

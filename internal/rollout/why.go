@@ -7,7 +7,7 @@ import "github.com/satchel-dev/satchel/api/v1alpha1"
 // explain says why a decision to go forward is as it is. The first line that holds decides:
 //
 //	all waves are complete, and no late cluster is left     Complete
-//	suspended                                                  Suspended
+//	suspended                                               Suspended
 //	too many failures                                       MaxFailuresExceeded
 //	all waves are complete                                  CatchingUp, or what keeps late clusters from it
 //	clusters of the open wave began, or are in flight       Updating

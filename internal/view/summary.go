@@ -47,7 +47,8 @@ func Summarize(o Object) Summary {
 			s.Revision, s.Origin = o.Status.Artifact.Revision, o.Status.OriginRevision
 		}
 	case *v1alpha1.BundleRollout:
-		s = Summary{observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
+		s = Summary{Suspended: o.Spec.Suspend,
+			observed: o.Status.ObservedGeneration, Handled: o.Status.LastHandledReconcileAt}
 		if o.Status.UpdateRevision != nil {
 			s.Revision = o.Status.UpdateRevision.Revision
 			s.Origin = s.Revision

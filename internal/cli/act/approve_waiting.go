@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/decision"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/cli/printer"
 	"github.com/satchel-dev/satchel/internal/view"
@@ -21,7 +22,7 @@ type WaitingPlan struct {
 }
 
 // waiting returns the pending plan. It fails if that is not the plan of --plan, or if the status is older than the last edit.
-func waiting(a *kit.App, d *v1alpha1.BundleDeployment, o deciding) (WaitingPlan, error) {
+func waiting(a *kit.App, d *v1alpha1.BundleDeployment, o decision.Options) (WaitingPlan, error) {
 	found := view.PendingApproval(d)
 	switch {
 	case d.Status.ObservedGeneration < d.Generation:
@@ -29,16 +30,16 @@ func waiting(a *kit.App, d *v1alpha1.BundleDeployment, o deciding) (WaitingPlan,
 	case found == nil:
 		fmt.Fprintf(a.Streams.Out, "%s %s: no plan waits for an approval\n", kit.Deployments.Name, view.Inline(d.Name))
 		return WaitingPlan{}, kit.ErrNo
-	case o.plan != "" && o.plan != d.Status.Plan.Digest:
+	case o.Plan != "" && o.Plan != d.Status.Plan.Digest:
 		return WaitingPlan{}, fmt.Errorf("the pending plan is %s, not %s: it changed since you reviewed it; see the pending plan with %s approve %s --dry-run",
-			d.Status.Plan.Digest, o.plan, a.Name, d.Name)
+			d.Status.Plan.Digest, o.Plan, a.Name, d.Name)
 	}
 	return WaitingPlan{Deployment: d, Condition: *found}, nil
 }
 
 // refuse refuses an approval that would have no effect.
-func (w WaitingPlan) refuse(o deciding) error {
-	if o.decision() == v1alpha1.DecisionApprove && w.Condition.Reason == v1alpha1.ReasonApprovalDenied {
+func (w WaitingPlan) refuse(o decision.Options) error {
+	if o.Decision() == v1alpha1.DecisionApprove && w.Condition.Reason == v1alpha1.ReasonApprovalDenied {
 		return fmt.Errorf("this plan is denied, and a denial takes precedence: delete the BundleApproval that the message names first (kubectl get bundleapprovals -n %s --field-selector spec.deployment=%s)",
 			w.Deployment.Namespace, w.Deployment.Name)
 	}

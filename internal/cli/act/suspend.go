@@ -3,6 +3,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,22 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/change"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
-// pausing are the flags of suspend and resume.
-type pausing struct {
-	kit.Selection
-	suspend bool
-	dryRun  bool
-	wait    bool
-	timeout time.Duration
-}
-
 // SuspendCommand returns the command suspend.
 func SuspendCommand(a *kit.App) *cobra.Command {
-	o := pausing{suspend: true}
+	var o change.Options
 	cmd := &cobra.Command{
 		Use:     "suspend [deployment|source|catalog] NAME...",
 		GroupID: kit.GroupAct,
@@ -42,7 +35,7 @@ The BundleSource of an inline spec.source is suspended in its BundleDeployment (
 Exit codes:
 
     0    suspended (or was suspended already)
-    2    failed: not found, no access; nothing after that object was changed
+    2    failed: not found, no access; where one object of several cannot be changed, the others are
     130  interrupted by Ctrl-C`,
 		Example: a.Example(`
 # Stop drift correction while you change objects by hand
@@ -52,18 +45,32 @@ satchel suspend podinfo
 satchel suspend source podinfo
 
 # All objects of a team; first only show what would be suspended
-satchel suspend all -l team=payments --dry-run`),
+satchel suspend all -l team=payments --dry-run
+
+# By a commit
+satchel suspend podinfo --export`),
 		ValidArgsFunction: a.CompleteTargets(true),
-		RunE:              func(cmd *cobra.Command, args []string) error { return pauseFrom(a, cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			targets, err := o.Targets(cmd, args)
+			if err != nil {
+				return err
+			}
+			_, err = change.Run(cmd.Context(), a, o, targets, func(ctx context.Context, c *kit.Cluster, one kit.Chosen) (change.Change, error) {
+				return bySource(ctx, c, one, func(one kit.Chosen, _ *kit.Chosen) (change.Change, error) { return change.Suspend(one.Object), nil })
+			})
+			return err
+		},
 	}
 	o.Flags(cmd)
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Only ask the API server whether it could be done.")
+	o.WritingFlags(cmd)
 	return cmd
 }
 
 // ResumeCommand returns the command resume.
 func ResumeCommand(a *kit.App) *cobra.Command {
-	var o pausing
+	var o change.Options
+	var wait bool
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:     "resume [deployment|source|catalog] NAME...",
 		GroupID: kit.GroupAct,
@@ -71,11 +78,13 @@ func ResumeCommand(a *kit.App) *cobra.Command {
 		Long: `Removes spec.suspend, requests a reconcile, and waits for the outcome, as the command reconcile does. Changes that were
 made by hand meanwhile are drift, and are corrected.
 
+It refuses where a GitOps tool has set the field, because that would set it again: remove it there.
+
 Exit codes:
 
     0    resumed, and Ready (with --wait=false: resumed)
     1    resumed, and not Ready
-    2    failed: not found, no access, not handled within --timeout
+    2    failed: not found, no access, suspended by a GitOps tool, not handled within --timeout
     130  interrupted by Ctrl-C (it stays resumed)`,
 		Example: a.Example(`
 # Resume one deployment
@@ -84,129 +93,83 @@ satchel resume podinfo
 # All deployments, sources and catalogs of the namespace
 satchel resume all --all --wait=false`),
 		ValidArgsFunction: a.CompleteTargets(true),
-		RunE:              func(cmd *cobra.Command, args []string) error { return pauseFrom(a, cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			targets, err := o.Targets(cmd, args)
+			if err != nil {
+				return err
+			}
+			token := a.Now().UTC().Format(time.RFC3339Nano)
+			resumed, err := resume(cmd.Context(), a, o, targets, token)
+			if !wait || len(resumed) == 0 {
+				return err
+			}
+			return cmp.Or(err, awaitHandled(cmd.Context(), a, resumed, token, timeout))
+		},
 	}
 	o.Flags(cmd)
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "Only ask the API server whether it could be done.")
-	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait for the outcome.")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long to wait for the outcome.")
+	o.WritingFlags(cmd)
+	cmd.Flags().BoolVar(&wait, "wait", true, "Wait for the outcome.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long to wait for the outcome.")
 	return cmd
 }
 
-func pauseFrom(a *kit.App, cmd *cobra.Command, o pausing, args []string) error {
-	targets, err := o.Targets(cmd, args)
-	if err != nil {
-		return err
-	}
-	return pause(cmd.Context(), a, o, targets)
-}
-
-// pause suspends or resumes, all of them first, and then waits for those that were resumed.
-func pause(ctx context.Context, a *kit.App, o pausing, targets []kit.Target) error {
-	c, err := a.Connect()
-	if err != nil {
-		return err
-	}
-	all, err := c.Choose(ctx, o.Selection, targets)
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		a.NothingChosen(c, o.Selection)
-	}
-	token := a.Now().UTC().Format(time.RFC3339Nano)
-	var resumed []kit.Target
-	for _, one := range all {
-		asked, err := pauseOne(ctx, a, c, o, one, token)
-		if err != nil {
-			return err
+// resume resumes objects and requests a reconcile of them. It returns those to wait for; none where nothing was written.
+func resume(ctx context.Context, a *kit.App, o change.Options, targets []kit.Target, token string) ([]kit.Target, error) {
+	resumed, err := change.Run(ctx, a, o, targets, func(ctx context.Context, c *kit.Cluster, one kit.Chosen) (change.Change, error) {
+		wanted, err := bySource(ctx, c, one, func(one kit.Chosen, holder *kit.Chosen) (change.Change, error) {
+			if holder != nil {
+				if err := change.RefuseSet(*holder, o, "source", "suspend"); err != nil {
+					return change.Change{}, err
+				}
+			}
+			return change.Resume(one, o)
+		})
+		if len(wanted.Spec) > 0 && !o.Export {
+			wanted.Annotations = map[string]any{meta.ReconcileRequestAnnotation: token}
 		}
-		resumed = append(resumed, asked...)
-	}
-	if o.suspend || !o.wait || o.dryRun {
-		return nil
-	}
-	return awaitHandled(ctx, a, c, resumed, token, o.timeout)
-}
-
-// pauseOne changes one object, if needed, and returns the objects to wait for.
-func pauseOne(ctx context.Context, a *kit.App, c *kit.Cluster, o pausing, one kit.Chosen, token string) ([]kit.Target, error) {
-	if owner := inlineOwner(one.Object); owner != "" {
-		return pauseInline(ctx, a, c, o, one, kit.Target{Kind: kit.Deployments, Name: owner}, token)
-	}
-	if view.Summarize(one.Object).Suspended == o.suspend {
-		reportUnchanged(a, o, one)
-		return nil, nil
-	}
-	if err := c.Patch(ctx, one.Target, suspension(o.suspend, token), o.dryRun); err != nil {
+		return wanted, err
+	})
+	if o.DryRun || o.Export {
 		return nil, err
 	}
-	reportPaused(a, o, one.Target, one.Object, "")
-	return []kit.Target{one.Target}, nil
+	return resumed, err
 }
 
-// pauseInline changes the deployment that has the inline source: a change of the source itself would be undone.
-func pauseInline(ctx context.Context, a *kit.App, c *kit.Cluster, o pausing, one kit.Chosen, holder kit.Target, token string) ([]kit.Target, error) {
-	found, err := c.Get(ctx, holder)
-	if err != nil {
-		return nil, err
+// bySource decides about an object, and about an inline source in the deployment that has it: a change of the source itself would be
+// undone. decide gets the object, and the deployment of an inline source.
+func bySource(ctx context.Context, c *kit.Cluster, one kit.Chosen, decide func(one kit.Chosen, holder *kit.Chosen) (change.Change, error)) (change.Change, error) {
+	owner := inlineOwner(one.Object)
+	if owner == "" {
+		wanted, err := decide(one, nil)
+		if len(wanted.Spec) > 0 {
+			wanted.Await = []kit.Target{one.Target}
+		}
+		return wanted, err
 	}
-	if d, ok := found.(*v1alpha1.BundleDeployment); ok && d.Spec.Catalog != nil {
-		return nil, fmt.Errorf("%s keeps a bundle of a catalog by its digest, which is not polled: suspend %s instead", one.Target, holder)
+	holder := kit.Chosen{Target: kit.Target{Kind: kit.Deployments, Name: owner}}
+	d, err := c.Deployment(ctx, holder.Target)
+	switch {
+	case err != nil:
+		return change.Change{}, err
+	case d.Spec.Catalog != nil:
+		return change.Change{}, fmt.Errorf("%s keeps a bundle of a catalog by its digest, which is not polled: suspend %s instead", one.Target, holder.Target)
+	case d.Spec.Source == nil:
+		return change.Change{}, fmt.Errorf("%s has no spec.source any more, and its source %s is removed soon: suspend the source that it has now", holder.Target, one.Target)
 	}
-	if d, ok := found.(*v1alpha1.BundleDeployment); ok && d.Spec.Source != nil && d.Spec.Source.Suspend == o.suspend {
-		reportUnchanged(a, o, one)
-		return nil, nil
+	holder.Object = d
+	wanted, err := decide(kit.Chosen{Target: one.Target, Object: &v1alpha1.BundleSource{Spec: *d.Spec.Source}}, &holder)
+	if err != nil || len(wanted.Spec) == 0 {
+		return wanted, err
 	}
-	change := suspension(o.suspend, token)
-	change["spec"] = map[string]any{"source": change["spec"]}
-	if err := c.Patch(ctx, holder, change, o.dryRun); err != nil {
-		return nil, err
+	wanted.Spec = map[string]any{"source": wanted.Spec}
+	wanted.In = &holder
+	wanted.Done += ", by spec.source.suspend of " + holder.String() + ", which it belongs to"
+	wanted.Await = []kit.Target{holder.Target, one.Target} // the deployment hands the change on
+	if d.Spec.Suspend {
+		wanted.Done += " and which is suspended: it takes effect when that is resumed"
+		wanted.Await = nil
 	}
-	where := ", by spec.source.suspend of " + holder.String() + ", which it belongs to"
-	if !view.Summarize(found).Suspended {
-		reportPaused(a, o, one.Target, found, where)
-		return []kit.Target{holder, one.Target}, nil // the deployment hands the change on
-	}
-	reportPaused(a, o, one.Target, found, where+" and which is suspended: it takes effect when that is resumed")
-	return nil, nil
-}
-
-// reportUnchanged says that an object is suspended, or is not, as it should be.
-func reportUnchanged(a *kit.App, o pausing, one kit.Chosen) {
-	fmt.Fprintf(a.Streams.Out, "%s: %s\n", one, map[bool]string{true: "suspended already", false: "is not suspended"}[o.suspend])
-}
-
-// reportPaused says in one line what was done.
-func reportPaused(a *kit.App, o pausing, t kit.Target, holder view.Object, where string) {
-	done := map[bool]string{true: "suspended", false: "resumed"}[o.suspend]
-	if o.dryRun {
-		done += " (dry run)"
-	}
-	fmt.Fprintf(a.Streams.Out, "%s: %s%s\n", t, done, where)
-	if o.dryRun {
-		return
-	}
-	a.WarnDelivered(t, holder, map[bool]string{
-		true: "commit suspend: true there, or suspend that as well", false: "see that suspend: true is not committed there",
-	}[o.suspend])
-}
-
-// suspension is the patch of an object's own spec; a resume also requests a reconcile.
-func suspension(suspend bool, token string) map[string]any {
-	change := map[string]any{"spec": map[string]any{"suspend": suspendValue(suspend)}}
-	if !suspend {
-		change["metadata"] = map[string]any{"annotations": map[string]any{meta.ReconcileRequestAnnotation: token}}
-	}
-	return change
-}
-
-// suspendValue removes the field instead of setting it to false.
-func suspendValue(suspend bool) any {
-	if suspend {
-		return true
-	}
-	return nil
+	return wanted, nil
 }
 
 // inlineOwner is the deployment that has the BundleSource as its inline source; empty for others.
@@ -220,7 +183,11 @@ func inlineOwner(o view.Object) string {
 
 // awaitHandled waits for the outcomes of a request, in turn and within one timeout, and reports them. It returns errNo if
 // one of them failed.
-func awaitHandled(ctx context.Context, a *kit.App, c *kit.Cluster, targets []kit.Target, token string, timeout time.Duration) error {
+func awaitHandled(ctx context.Context, a *kit.App, targets []kit.Target, token string, timeout time.Duration) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
 	waiting, cancel := context.WithTimeoutCause(ctx, timeout, kit.ErrTooLong)
 	defer cancel()
 	var outcome error

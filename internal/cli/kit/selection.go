@@ -15,8 +15,9 @@ import (
 
 // Selection are the flags that select objects for a command.
 type Selection struct {
-	all      bool
-	Selector string
+	all        bool
+	everywhere bool
+	Selector   string
 }
 
 // Flags adds --all and -l.
@@ -24,6 +25,14 @@ func (s *Selection) Flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.all, "all", false, "All of the namespace.")
 	cmd.Flags().StringVarP(&s.Selector, "selector", "l", "", "Objects with matching labels, such as -l app=shop,tier!=test.")
 }
+
+// EverywhereFlag adds -A.
+func (s *Selection) EverywhereFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&s.everywhere, "all-namespaces", "A", false, "Of all namespaces, with --all or -l.")
+}
+
+// Everywhere tells whether objects of all namespaces are selected.
+func (s Selection) Everywhere() bool { return s.everywhere }
 
 // Targets reads the arguments: names, or a kind (or "all" for all kinds) with --all or -l.
 func (s Selection) Targets(cmd *cobra.Command, args []string) ([]Target, error) {
@@ -34,6 +43,8 @@ func (s Selection) Targets(cmd *cobra.Command, args []string) ([]Target, error) 
 		return nil, UsageError(cmd, "a name means one object, --all means all of them: use only one of the two")
 	case named && s.Selector != "":
 		return nil, UsageError(cmd, "a name means one object whatever its labels: leave -l or the name out")
+	case named && s.everywhere:
+		return nil, UsageError(cmd, "a name means one object of one namespace: leave -A or the name out")
 	case !named && !s.all && s.Selector == "":
 		return nil, UsageError(cmd, "%s needs names, or --all, or -l", cmd.Name())
 	}
@@ -42,7 +53,7 @@ func (s Selection) Targets(cmd *cobra.Command, args []string) ([]Target, error) 
 
 // insteadOf is what does to a rollout what a command does to the other kinds.
 var insteadOf = map[string]string{
-	"suspend": "rollout pause", "resume": "rollout resume", "wait": "rollout status --wait", "reconcile": "rollout retry",
+	"suspend": "rollout suspend", "resume": "rollout resume", "wait": "rollout status --wait", "reconcile": "rollout retry",
 	"approve": "rollout approve", "plan": "rollout plan", "rollback": "rollout abort", "history": "rollout history",
 	"tree": "rollout clusters", "render": "rollout render",
 }
@@ -83,7 +94,7 @@ func (c *Cluster) Choose(ctx context.Context, s Selection, targets []Target) ([]
 			all = append(all, Chosen{t, found})
 			continue
 		}
-		listed, err := c.List(ctx, t.Kind, false, s.Selector)
+		listed, err := c.List(ctx, t.Kind, s.everywhere, s.Selector)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +111,7 @@ func (c *Cluster) Choose(ctx context.Context, s Selection, targets []Target) ([]
 
 // NothingChosen says that there is nothing to do; that is no failure.
 func (a *App) NothingChosen(c *Cluster, s Selection) {
-	fmt.Fprintln(a.Streams.ErrOut, NothingFound(GetOptions{Selector: s.Selector}, c.Namespace))
+	fmt.Fprintln(a.Streams.ErrOut, NothingFound(GetOptions{Selector: s.Selector, Everywhere: s.everywhere}, c.Namespace))
 }
 
 // Word is how the object is named on a command line: a deployment by its name alone.

@@ -25,13 +25,13 @@ BundleRollouts are optional: install adds them with --with rollouts.
 satchel rollout status cert-manager -n fleet
 
 # Stop it now, and bring all clusters back
-satchel rollout pause cert-manager -n fleet
+satchel rollout suspend cert-manager -n fleet
 satchel rollout abort cert-manager -n fleet`),
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(statusCommand(a), clustersCommand(a), historyCommand(a), planCommand(a), renderCommand(a),
-		steer.PauseCommand(a), steer.ResumeCommand(a), steer.RetryCommand(a), steer.AbortCommand(a), steer.ApproveCommand(a))
+		steer.SuspendCommand(a), steer.ResumeCommand(a), steer.RetryCommand(a), steer.AbortCommand(a), steer.ApproveCommand(a))
 	return cmd
 }

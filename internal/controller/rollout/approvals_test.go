@@ -331,7 +331,7 @@ func TestR29Required(t *testing.T) {
 		s.Strategy.Waves[0].Selector.MatchLabels = map[string]string{"ring": "three"}
 	}), "can be changed only by an approver")
 	if err := patch(editor, func(s *v1alpha1.BundleRolloutSpec) { s.Suspend = true }); err != nil {
-		t.Errorf("an editor cannot pause: %v", err)
+		t.Errorf("an editor cannot suspend: %v", err)
 	}
 
 	plan := func() string {

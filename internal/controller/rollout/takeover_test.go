@@ -82,7 +82,7 @@ func TestR40Guarded(t *testing.T) {
 		"template": func(s *v1alpha1.BundleRolloutSpec) {
 			s.Template.Spec.Raw = []byte(`{"serviceAccountName":"deployer","path":"b"}`)
 		},
-		"pause": func(s *v1alpha1.BundleRolloutSpec) { s.Suspend = true },
+		"suspend": func(s *v1alpha1.BundleRolloutSpec) { s.Suspend = true },
 	} {
 		if err := edit(editor, change); err != nil {
 			t.Errorf("%s, by an editor: %v", what, err)

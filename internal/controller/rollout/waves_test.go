@@ -134,7 +134,7 @@ func TestR23BadRevision(t *testing.T) {
 			r.publish("v2")
 			switch action {
 			case v1alpha1.RolloutPause:
-				r.pauses()
+				r.suspends()
 			case v1alpha1.RolloutRollback:
 				r.rollsBack()
 			case v1alpha1.RolloutContinue: // a wave still needs a success
@@ -144,7 +144,7 @@ func TestR23BadRevision(t *testing.T) {
 	}
 }
 
-func (r *rig) pauses() {
+func (r *rig) suspends() {
 	object := r.until("halted", because(v1alpha1.ReasonMaxFailuresExceeded))
 	if got := condition(object, "Stalled") + ", " + condition(object, "Ready"); got != "True MaxFailuresExceeded, False MaxFailuresExceeded" {
 		r.t.Errorf("Stalled, Ready: %s", got)

@@ -106,14 +106,14 @@ func (s *Status) actions(o *v1alpha1.BundleRollout) []Action {
 	return actions
 }
 
-// steering are the commands that pause or resume a run, or bring all clusters back.
+// steering are the commands that suspend or resume a run, or bring all clusters back.
 func (s *Status) steering(o *v1alpha1.BundleRollout, at string, inRun bool) []Action {
 	var actions []Action
 	switch {
 	case o.Spec.Suspend:
 		actions = append(actions, Action{What: "resume", Command: "rollout resume " + at})
 	case inRun && !slices.Contains(standsBy, s.Reason):
-		actions = append(actions, Action{What: "stop now", Command: "rollout pause " + at})
+		actions = append(actions, Action{What: "stop now", Command: "rollout suspend " + at})
 	}
 	if inRun && s.Current != nil && !s.returns(o) && s.Current.Name != s.Update.Name {
 		actions = append(actions, Action{What: "go back", Command: "rollout abort " + at})

@@ -176,7 +176,7 @@ func (d *demo) goBack(ctx context.Context) error {
 	if _, err := d.world.Await(ctx, "v3 in prod-eu", patience, inRun("prod-eu", 2)); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"rollout", "pause", "shop", "-n", "fleet"}, {"rollout", "abort", "shop", "-n", "fleet"}} {
+	for _, args := range [][]string{{"rollout", "suspend", "shop", "-n", "fleet"}, {"rollout", "abort", "shop", "-n", "fleet"}} {
 		if err := d.satchel(ctx, args...); err != nil {
 			return err
 		}

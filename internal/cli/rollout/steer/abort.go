@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/change"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 	"github.com/satchel-dev/satchel/internal/view"
 )
 
 // RetryCommand returns the command rollout retry.
 func RetryCommand(a *kit.App) *cobra.Command {
-	var o steering
+	var o change.Options
 	cmd := &cobra.Command{
 		Use:   "retry NAME",
 		Short: "Try a rejected revision again, and what the API server refused",
@@ -34,30 +35,29 @@ Exit codes:
 satchel rollout retry cert-manager -n fleet`),
 		ValidArgsFunction: a.CompleteOne(kit.Rollouts),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := kit.OneRollout(cmd, args); err != nil {
-				return err
-			}
-			return steer(cmd.Context(), a, o, args, func(object *v1alpha1.BundleRollout) (change, error) { return retry(object, a.Now()), nil })
+			return steerOne(cmd, a, o, args, func(_ kit.Chosen, object *v1alpha1.BundleRollout) (change.Change, error) {
+				return retry(object, a.Now()), nil
+			})
 		},
 	}
-	o.writingFlags(cmd)
+	o.WritingFlags(cmd)
 	return cmd
 }
 
-func retry(o *v1alpha1.BundleRollout, now time.Time) change {
-	wanted := change{annotations: map[string]any{meta.ReconcileRequestAnnotation: now.UTC().Format(time.RFC3339Nano)}, done: "a reconcile is requested"}
+func retry(o *v1alpha1.BundleRollout, now time.Time) change.Change {
+	wanted := change.Change{Annotations: map[string]any{meta.ReconcileRequestAnnotation: now.UTC().Format(time.RFC3339Nano)}, Done: "a reconcile is requested"}
 	if o.Status.RejectedRevision != "" {
-		wanted.then = "Revision " + view.Inline(o.Status.RejectedRevision) + " was rejected, and is tried again."
+		wanted.Then = "Revision " + view.Inline(o.Status.RejectedRevision) + " was rejected, and is tried again."
 	}
 	if o.Spec.Suspend {
-		wanted.then = "It is paused: nothing is started until it is resumed."
+		wanted.Then = "It is suspended: nothing is started until it is resumed."
 	}
 	return wanted
 }
 
 // AbortCommand returns the command rollout abort.
 func AbortCommand(a *kit.App) *cobra.Command {
-	var o steering
+	var o change.Options
 	cmd := &cobra.Command{
 		Use:   "abort NAME",
 		Short: "Stop a run, and bring all clusters back to the current revision",
@@ -75,34 +75,29 @@ Exit codes:
 satchel rollout abort cert-manager -n fleet
 satchel rollout status cert-manager -n fleet -w`),
 		ValidArgsFunction: a.CompleteOne(kit.Rollouts),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := kit.OneRollout(cmd, args); err != nil {
-				return err
-			}
-			return steer(cmd.Context(), a, o, args, abort)
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return steerOne(cmd, a, o, args, abort) },
 	}
-	o.writingFlags(cmd)
+	o.WritingFlags(cmd)
 	return cmd
 }
 
-func abort(o *v1alpha1.BundleRollout) (change, error) {
+func abort(_ kit.Chosen, o *v1alpha1.BundleRollout) (change.Change, error) {
 	current, update := o.Status.CurrentRevision, o.Status.UpdateRevision
 	switch {
 	case current == nil:
-		return change{}, fmt.Errorf("%s %s/%s has no revision to go back to: none has completed all waves yet; rollout pause stops it", v1alpha1.BundleRolloutKind, o.Namespace, o.Name)
+		return change.Change{}, fmt.Errorf("%s %s/%s has no revision to go back to: none has completed all waves yet; rollout suspend stops it", v1alpha1.BundleRolloutKind, o.Namespace, o.Name)
 	case update == nil || current.Digest == update.Digest:
-		return change{done: "no run to stop: all waves have revision " + view.Inline(current.Name)}, nil
+		return change.Change{Done: "no run to stop: all waves have revision " + view.Inline(current.Name)}, nil
 	case o.Spec.Revision == current.Name && !o.Spec.Suspend:
-		return change{done: "goes back to revision " + view.Inline(current.Name) + " already"}, nil
+		return change.Change{Done: "goes back to revision " + view.Inline(current.Name) + " already"}, nil
 	}
 	spec := map[string]any{"revision": current.Name}
 	if o.Spec.Suspend {
-		spec["paused"] = nil
+		spec["suspend"] = nil
 	}
-	return change{
-		spec: spec, done: "goes back to revision " + view.Inline(current.Name), commit: fmt.Sprintf("commit revision: %q there", current.Name),
-		then:    "It stays there until a user has it follow its source again:",
-		command: "rollout resume " + view.ShellWord(o.Name) + " -n " + view.ShellWord(o.Namespace) + " --follow",
+	return change.Change{
+		Spec: spec, Done: "goes back to revision " + view.Inline(current.Name), Commit: fmt.Sprintf("commit revision: %q there", current.Name),
+		Then:    "It stays there until a user has it follow its source again:",
+		Command: "rollout resume " + view.ShellWord(o.Name) + " -n " + view.ShellWord(o.Namespace) + " --follow",
 	}, nil
 }

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steer holds the commands that change a BundleRollout: pause, resume, retry, abort and approve.
+// Package steer holds the commands that change a BundleRollout: suspend, resume, retry, abort and approve.
 package steer

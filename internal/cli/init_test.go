@@ -18,6 +18,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/author"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/tests/clirig"
 )
 
 const (
@@ -159,6 +160,9 @@ func readDeployment(t *testing.T, name string) *v1alpha1.BundleDeployment {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if clirig.Admitted(t, string(text)) != 1 {
+		t.Errorf("it is no BundleDeployment:\n%s", text)
 	}
 	d := &v1alpha1.BundleDeployment{}
 	if err := yaml.UnmarshalStrict(text, d); err != nil {

@@ -363,7 +363,7 @@ func TestRBACOfADeployment(t *testing.T) {
 	rbac := c.Satchel("rbac", "podinfo")
 	c.Want(rbac, kit.ExitOK, "  - variables\n", "  - services\n", "  - reader\n", "name: fresh\n")
 	c.Want(c.Satchel("rbac", "podinfo", "--strict"), kit.ExitOK, "  - old\n", "  - added\n", "  - settings\n")
-	c.Want(c.Satchel("rbac", "podinfo", "--remote"), kit.ExitError, "has no spec.target.kubeConfig, so --remote has no effect")
+	c.Want(c.Satchel("rbac", "podinfo", "--remote"), kit.ExitError, "has no other cluster in spec.target, so --remote has no effect")
 	c.Want(c.Satchel("rbac", "podinfo", "--name", "other"), kit.ExitError, "--name is about folders and images")
 	for document := range strings.SplitSeq(rbac.Out, "---\n") {
 		object := &unstructured.Unstructured{}

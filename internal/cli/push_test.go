@@ -26,6 +26,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/author"
 	"github.com/satchel-dev/satchel/internal/cli/bundle"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/tests/clirig"
 	"github.com/satchel-dev/satchel/tests/upstream"
 )
 
@@ -104,7 +105,10 @@ func TestPublish(t *testing.T) {
 	ref := host + "/org/sample:v0.1.0"
 	run(kit.ExitOK, "bundle", "build", "bundle", "-o", "sample.tar")
 	digest := strings.TrimSpace(run(kit.ExitOK, "bundle", "build", "bundle", "--print", "name").Out)
-	run(kit.ExitOK, "bundle", "push", "bundle", ref, "--sign-key", "cosign.key")
+	_, source, _ := strings.Cut(run(kit.ExitOK, "bundle", "push", "bundle", ref, "--sign-key", "cosign.key").Out, "In a BundleDeployment:\n")
+	if clirig.Admitted(t, "apiVersion: satchel.dev/v1alpha1\nkind: BundleDeployment\nmetadata: {name: sample}\nspec:\n  serviceAccountName: installer\n"+source) == 0 || source == "" {
+		t.Errorf("no source is printed: %q", source)
+	}
 	if got := run(kit.ExitOK, "bundle", "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.Out != ref+"@"+digest+"\n" {
 		t.Errorf("the archive is %s, and the folder %s", got.Out, digest)
 	}

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
+	"github.com/satchel-dev/satchel/internal/cli/kit"
+	"github.com/satchel-dev/satchel/tests/clirig"
 )
 
 // platformFiles goes to a folder with the catalog platform.yaml, and returns where the test was.
@@ -57,6 +60,9 @@ func TestResolveWithDependencies(t *testing.T) {
 		{"-f", "web.yaml", platform, "--version", "1.x"},
 	} {
 		got := satchel(t, append([]string{"resolve", "--with-dependencies"}, line...)...)
+		if slices.Contains(line, "yaml") && got.Code == kit.ExitOK && clirig.Admitted(t, got.Out) == 0 {
+			t.Errorf("%q prints no object: %s", line, got)
+		}
 		fmt.Fprintf(&text, "# resolve --with-dependencies %s\n%s\n", strings.Join(line, " "), got)
 	}
 	t.Chdir(before)

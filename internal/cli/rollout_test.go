@@ -28,6 +28,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/cli/rollout"
 	"github.com/satchel-dev/satchel/internal/rollout/revision"
 	"github.com/satchel-dev/satchel/internal/view/rollouts"
+	"github.com/satchel-dev/satchel/tests/clirig"
 )
 
 const template = `{"serviceAccountName": "deployer", "path": "overlays/$(region)", "helm": {"values": {"replicas": 2}}}`
@@ -283,6 +284,9 @@ func TestRolloutPlanAndRender(t *testing.T) {
 	rendered, err := os.ReadFile(filepath.Join(folder, "shop-eu-1.yaml"))
 	if err != nil || !strings.Contains(string(rendered), "path: overlays/eu") || !strings.Contains(string(rendered), "replicas: 3") {
 		t.Errorf("%v: %s", err, rendered)
+	}
+	if clirig.Admitted(t, string(rendered)) == 0 {
+		t.Errorf("it is no BundleDeployment:\n%s", rendered)
 	}
 }
 

@@ -53,7 +53,7 @@ type Previewer struct {
 	Config     *rest.Config
 	Deployment *v1alpha1.BundleDeployment
 	User       *tenant.Client // on the cluster of the flags
-	Target     *tenant.Client // on that of the objects: the same, or the one of spec.target.kubeConfig
+	Target     *tenant.Client // on that of the objects: the same, or the one of spec.target
 
 	declared  *bundle.Declared // of the files of -f; nil without
 	owner     inventory.Owner

@@ -63,7 +63,7 @@ func printNeeded(cmd *cobra.Command, a *kit.App, o Options, t kit.Target) error 
 		return err
 	}
 	if o.remote && !effective.IsRemote(p.Deployment.Spec.Target.ClusterReference) {
-		return kit.UsageError(cmd, "BundleDeployment %s has no spec.target.kubeConfig, so --remote has no effect", t.Name)
+		return kit.UsageError(cmd, "BundleDeployment %s has no other cluster in spec.target, so --remote has no effect", t.Name)
 	}
 	if o.ServiceAccount, err = accountFor(cmd, o, p.Deployment); err != nil {
 		return err
@@ -91,7 +91,7 @@ func ofManifest(cmd *cobra.Command, a *kit.App, o Options, args []string) error 
 	}
 	d := o.Declared().Deployment
 	if o.remote && !effective.IsRemote(d.Spec.Target.ClusterReference) {
-		return kit.UsageError(cmd, "BundleDeployment %s has no spec.target.kubeConfig, so --remote has no effect", d.Name)
+		return kit.UsageError(cmd, "BundleDeployment %s has no other cluster in spec.target, so --remote has no effect", d.Name)
 	}
 	o.Deployment = d.Name
 	o.Named = true
@@ -123,7 +123,7 @@ func accountFor(cmd *cobra.Command, o Options, d *v1alpha1.BundleDeployment) (st
 
 // printHere prints what a deployment with objects on another cluster needs on this one: to read the kubeconfig and the values.
 func printHere(a *kit.App, o Options, d *v1alpha1.BundleDeployment) error {
-	a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.target.kubeConfig: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})
+	a.Note([]string{fmt.Sprintf("the objects are on the cluster of spec.target: %s rbac %s --remote prints the permissions there", a.Name, d.Name)})
 	return printRBAC(a, o, rights.Request{Deployment: o.owner(), ServiceAccount: o.ServiceAccount, Inputs: spec.InputIDs(d)}, nil)
 }
 

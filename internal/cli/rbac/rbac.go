@@ -147,7 +147,7 @@ func rbacFlags(a *kit.App, cmd *cobra.Command, o *Options) {
 	flags.BoolVar(&o.Definitions, "delete-crds", false, "With spec.apply.crds.deletionPolicy: Delete: adds the permissions to delete CRDs and to list their resources.")
 	flags.BoolVar(&o.Strict, "strict", false, "Limit all permissions to objects by name, so that an object with another name in the next version needs new permissions.")
 	flags.BoolVar(&o.missing, "missing", false, "With NAME: print only what the ServiceAccount lacks for the current revision of the source, as roles beside those that it has.")
-	flags.BoolVar(&o.remote, "remote", false, "Print the permissions for the cluster of spec.target.kubeConfig: adds get on the namespace kube-system, which identifies it.")
+	flags.BoolVar(&o.remote, "remote", false, "Print the permissions for the cluster of spec.target: adds get on the namespace kube-system, which identifies it.")
 	a.EnumFlag(cmd, &o.only, "only", "", "Print one part only.", string(rights.Bootstrap), string(rights.Required), string(rights.Recommended))
 }
 

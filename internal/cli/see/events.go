@@ -39,7 +39,7 @@ Of a BundleSource, a BundleCatalog and a BundleRollout it shows the events of th
 rollout. Without a name it shows the events of all of Satchel's objects of the namespace, and with -A of all namespaces.
 
 Events that you may not read are named on standard error, and the rest is shown. Events of objects on a remote cluster
-(spec.target.kubeConfig) are on that cluster. With -w new events follow, until Ctrl-C.
+(spec.target) are on that cluster. With -w new events follow, until Ctrl-C.
 
 ` + kit.ExitCodes,
 		Example: a.Example(`

@@ -70,7 +70,7 @@ func New(o Options) (*Fetcher, error) {
 		return nil, errors.New("a chart fetcher needs an HTTP client")
 	}
 	if image, found := strings.CutPrefix(o.Repository, ociScheme); found {
-		return nil, fetch.Errorf(fetch.Refused, "the Helm repository %s is a registry, which has no index: use image: {ref: %s} instead of helm",
+		return nil, fetch.Errorf(fetch.Refused, "the Helm repository %s is a registry, which has no index: use image: {reference: %s} instead of helm",
 			fetch.Quote(o.Repository), strings.TrimRight(image, "/")+"/"+o.Chart)
 	}
 	parsed, err := fetch.ParseURL(o.Repository)
@@ -218,7 +218,7 @@ func (f *Fetcher) archiveURL(of *entry) (*url.URL, error) {
 		return checked, fetch.Describe(err, "version %s in the index", of.version)
 	}
 	if registry != "" {
-		return nil, fetch.Errorf(fetch.Refused, "version %s lies in a registry, at %s: use image: {ref: %s} instead of helm",
+		return nil, fetch.Errorf(fetch.Refused, "version %s lies in a registry, at %s: use image: {reference: %s} instead of helm",
 			of.version, fetch.Quote(registry), strings.TrimPrefix(registry, ociScheme))
 	}
 	return nil, fetch.Errorf(fetch.InvalidContent, "the index has no URL for version %s", of.version)

@@ -186,7 +186,7 @@ func TestRefusals(t *testing.T) {
 		"wrong digest":  {"", indexOf(entryOf("1.0.0", zeros, "app.tgz")), fetch.DigestMismatch, "version 1.0.0 is not what the index describes"},
 		"bad digest":    {"", indexOf(entryOf("1.0.0", "abc", "app.tgz")), fetch.InvalidContent, "version 1.0.0 in the index: the digest"},
 		"no url":        {"", "entries:\n  app:\n  - name: app\n    version: 1.0.0\n    digest: " + zeros + "\n", fetch.InvalidContent, "no URL for version 1.0.0"},
-		"registry":      {"", indexOf(entryOf("1.0.0", zeros, "oci://ghcr.io/org/app")), fetch.Refused, "use image: {ref: ghcr.io/org/app} instead of helm"},
+		"registry":      {"", indexOf(entryOf("1.0.0", zeros, "oci://ghcr.io/org/app")), fetch.Refused, "use image: {reference: ghcr.io/org/app} instead of helm"},
 		"private":       {"", indexOf(entryOf("1.0.0", zeros, "http://169.254.169.254/latest/meta-data")), fetch.Refused, "169.254.169.254"},
 		"file":          {"", indexOf(entryOf("1.0.0", zeros, "file:///etc/passwd")), fetch.Refused, "scheme \"file\" is not supported"},
 		"in the url":    {"", indexOf(entryOf("1.0.0", zeros, "https://jane:secret@example.org/a.tgz")), fetch.Refused, "has credentials in it"},
@@ -215,7 +215,7 @@ func TestRefusals(t *testing.T) {
 // Registries, logins in URLs and other schemes are refused before anything is asked.
 func TestRefusedRepositories(t *testing.T) {
 	for repository, says := range map[string]string{
-		"oci://ghcr.io/org/charts":         "use image: {ref: ghcr.io/org/charts/app} instead of helm",
+		"oci://ghcr.io/org/charts":         "use image: {reference: ghcr.io/org/charts/app} instead of helm",
 		"ftp://example.org/charts":         `scheme "ftp" is not supported`,
 		"https://jane:secret@example.org/": "has credentials in it",
 	} {

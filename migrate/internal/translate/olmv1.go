@@ -26,7 +26,7 @@ func migrateExtension(in *input, r *reading) {
 	r.install(d, r.catalog(), installed, image)
 	if r.spec.has("progressDeadlineMinutes") {
 		r.spec.take("progressDeadlineMinutes")
-		r.note("spec.progressDeadlineMinutes has no direct counterpart: spec.timeout says when a revision that is not healthy is reported as failed")
+		r.note("spec.progressDeadlineMinutes has no direct counterpart: spec.health.timeout says when a revision that is not healthy is reported as failed")
 	}
 	r.finish(d)
 }

@@ -49,18 +49,19 @@ func addFields(fields map[string]apiextensionsv1.JSONSchemaProps, at string, sch
 
 // foreignFields are fields of other kinds that pages name, with the kind.
 var foreignFields = map[string]string{
-	"spec.namespace":        "ClusterExtension of OLM",
-	"status.bundleLookups":  "InstallPlan of OLM",
-	"status.installedCSV":   "Subscription of OLM",
-	"spec.targetNamespace":  "Kustomization and HelmRelease of Flux",
-	"spec.values":           "HelmRelease of Flux",
-	"spec.valuesFrom":       "HelmRelease of Flux",
-	"spec.wait":             "Kustomization of Flux",
-	"spec.force":            "Kustomization of Flux",
-	"spec.healthChecks":     "Kustomization of Flux",
-	"spec.healthCheckExprs": "Kustomization of Flux",
-	"spec.decryption":       "Kustomization of Flux",
-	"status.storedVersions": "CustomResourceDefinition of Kubernetes",
+	"spec.namespace":                   "ClusterExtension of OLM",
+	"status.bundleLookups":             "InstallPlan of OLM",
+	"status.installedCSV":              "Subscription of OLM",
+	"spec.targetNamespace":             "Kustomization and HelmRelease of Flux",
+	"spec.values":                      "HelmRelease of Flux",
+	"spec.valuesFrom":                  "HelmRelease of Flux",
+	"spec.wait":                        "Kustomization of Flux",
+	"spec.force":                       "Kustomization of Flux",
+	"status.lastAppliedOriginRevision": "Kustomization of Flux",
+	"spec.healthChecks":                "Kustomization of Flux",
+	"spec.healthCheckExprs":            "Kustomization of Flux",
+	"spec.decryption":                  "Kustomization of Flux",
+	"status.storedVersions":            "CustomResourceDefinition of Kubernetes",
 }
 
 // generatedList is a list in a page of fields of kinds of Kubernetes, which a test compares with the code.

@@ -216,7 +216,7 @@ func TestRollbackOfSharedSource(t *testing.T) {
 	})
 	other := r.Deploy(t, namespace, "other", "", func(d *v1alpha1.BundleDeployment) { refers(d); d.Spec.Suspend = true })
 	r.satchel(t, namespace, "rollback", "first", "--to", "previous").says(t, 0, "BundleSource shared: pinned to revision ", "is also used by others, which are rolled back with it: "+other.Name,
-		"comes from Argo CD", "commit what follows", "      ref: "+strings.TrimSuffix(image, ":stable")+":stable@sha256:")
+		"comes from Argo CD", "commit what follows", "      reference: "+strings.TrimSuffix(image, ":stable")+":stable@sha256:")
 	if !r.holds(t, namespace, "shared-one-00") {
 		t.Error("the objects are not those of the first release")
 	}

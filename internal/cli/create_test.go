@@ -23,7 +23,7 @@ func TestCreateExport(t *testing.T) {
 		"image":      {"deployment", "web", "--image", "ghcr.io/org/web:v1.2.3", "--secret", "login", "--label", "team=shop"},
 		"loopback":   {"deployment", "web", "--image", "localhost:5000/web", "--version", "1.x", "--approval", "Manual"},
 		"git":        {"deployment", "web", "--git", "https://example.org/web.git", "--tag", "v1", "--path", "deploy", "--format", "kustomize", "--depends-on", "db", "--interval", "1h"},
-		"chart":      {"deployment", "web", "--helm-repository", "https://charts.example.org", "--chart", "web", "--chart-version", "1.x", "--values", values, "--set", "image.tag=v2", "--values-from", "Secret/keys", "--release-name", "shop"},
+		"chart":      {"deployment", "web", "--helm-repository", "https://charts.example.org", "--chart", "web", "--version", "1.x", "--values", values, "--set", "image.tag=v2", "--values-from", "Secret/keys", "--release-name", "shop"},
 		"operator":   {"deployment", "op", "--image", "quay.io/org/op:v1", "--format", "registry+v1", "--watch-namespace", "shop", "--install-namespace", "operators", "--create-namespace"},
 		"flux":       {"deployment", "web", "--source", "GitRepository/fleet", "--service-account", "robot"},
 		"bundle":     {"deployment", "web", "--source", "web", "-n", "shop"},

@@ -54,7 +54,7 @@ func chartRepository(t *testing.T) string {
 // The commands that read a bundle read a chart of a Helm repository.
 func TestChartsOfRepositories(t *testing.T) {
 	repository := chartRepository(t)
-	got := satchel(t, "render", "shop", "--helm-repository", repository, "--chart-version", "1.x", "--install-namespace", "shop", "--set", "tag=v2")
+	got := satchel(t, "render", "shop", "--helm-repository", repository, "--version", "1.x", "--install-namespace", "shop", "--set", "tag=v2")
 	if got.Code != 0 || !strings.Contains(got.Out, "tag: v2") || !strings.Contains(got.Err, "Reading the chart shop 1.2.0 of "+repository+", which is sha256:") {
 		t.Error(got)
 	}
@@ -63,8 +63,8 @@ func TestChartsOfRepositories(t *testing.T) {
 	}
 	for says, args := range map[string][]string{
 		"similar names in it are \"shop\"":                                  {"sho", "--helm-repository", repository},
-		"no version \">=2\" of the chart: the newest of its 1 versions are": {"shop", "--helm-repository", repository, "--chart-version", ">=2"},
-		"--chart-version has no effect without --helm-repository":           {"shop", "--chart-version", ">=2"},
+		"no version \">=2\" of the chart: the newest of its 1 versions are": {"shop", "--helm-repository", repository, "--version", ">=2"},
+		"--version has no effect without --helm-repository":                 {"shop", "--version", ">=2"},
 		"--platform is for images":                                          {"shop", "--helm-repository", repository, "--platform", "linux/amd64"},
 		"use image: {reference: ghcr.io/org/shop} instead of helm":          {"shop", "--helm-repository", "oci://ghcr.io/org"},
 		"there is no index.yaml: check the URL of the repository":           {"shop", "--helm-repository", repository + "/other"},

@@ -106,12 +106,12 @@ func TestRunChart(t *testing.T) {
 	namespace := r.Namespace(t)
 	repository, url := newChartRepository(t)
 	repository.publish(t, "1.0.0", configMaps("charted", 1))
-	r.satchel(t, namespace, "run", "shop", "shop", "--helm-repository", url, "--chart-version", "1.x").says(t, 0, "BundleDeployment shop: Ready")
+	r.satchel(t, namespace, "run", "shop", "shop", "--helm-repository", url, "--version", "1.x").says(t, 0, "BundleDeployment shop: Ready")
 	if !r.holds(t, namespace, "charted-00") {
 		t.Error("the chart is not installed")
 	}
 	r.satchel(t, namespace, "get", "shop").says(t, 0, "1.0.0")
-	r.satchel(t, namespace, "run", "shop", "shop", "--helm-repository", url, "--chart-version", "2.x", "--timeout", "60s").says(t, 1, "2.x", "1.0.0", "What to do: ")
+	r.satchel(t, namespace, "run", "shop", "shop", "--helm-repository", url, "--version", "2.x", "--timeout", "60s").says(t, 1, "2.x", "1.0.0", "What to do: ")
 	if !r.holds(t, namespace, "charted-00") {
 		t.Error("what ran is gone")
 	}

@@ -21,14 +21,14 @@ import (
 func RepositoryFlags(cmd *cobra.Command, o *OpenOptions) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.HelmRepository, "helm-repository", "", "URL of a Helm repository with an index: the bundle is then the name of a chart in it.")
-	flags.StringVar(&o.ChartVersion, "chart-version", "", "Version of that chart, or a range such as 1.x; without it: the newest.")
+	flags.StringVar(&o.ChartVersion, "version", "", "Version of that chart, or a range such as 1.x; without it: the newest.")
 }
 
 // CheckRepository refuses flags about charts and images that have no effect together.
 func (o OpenOptions) CheckRepository() error {
 	switch {
 	case o.HelmRepository == "" && o.ChartVersion != "":
-		return errors.New("--chart-version has no effect without --helm-repository")
+		return errors.New("--version has no effect without --helm-repository")
 	case o.HelmRepository != "" && o.Platform != "":
 		return errors.New("--platform is for images, and has no effect on the chart of a Helm repository")
 	}

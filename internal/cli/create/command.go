@@ -83,7 +83,7 @@ Signatures, several sources, and other fields are added to the printed manifest.
 satchel create source podinfo --git https://github.com/org/podinfo --version 6.x --source-interval 1h
 
 # A chart of a Helm repository, as a manifest
-satchel create source web --helm-repository https://charts.example.org --chart web --chart-version 1.x --export`),
+satchel create source web --helm-repository https://charts.example.org --chart web --version 1.x --export`),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := oneName(cmd, args)
@@ -141,11 +141,11 @@ Other fields are added to the printed manifest.
 satchel create deployment podinfo --image ghcr.io/org/podinfo-bundle:v1.2.3 --service-account podinfo-installer
 
 # A chart of a Helm repository with values, as a manifest
-satchel create deployment web --helm-repository https://charts.example.org --chart web --chart-version 1.x \
+satchel create deployment web --helm-repository https://charts.example.org --chart web --version 1.x \
   --values values.yaml --export > deploy/web.yaml
 
 # A package of a BundleCatalog, with upgrades within 1.x
-satchel create deployment shop --package shop --package-version 1.x --channel stable --export
+satchel create deployment shop --package shop --version 1.x --channel stable --export
 
 # From a source of Flux in the same namespace
 satchel create deployment web --source GitRepository/fleet --path web --export`),
@@ -165,6 +165,7 @@ satchel create deployment web --source GitRepository/fleet --path web --export`)
 	o.bind(cmd)
 	o.from.bind(cmd)
 	o.deploymentFlags(a, cmd)
+	cmd.Flag("version").Usage = strings.Replace(versionHelp, "or of the chart", "of the chart or of the package", 1)
 	return cmd
 }
 
@@ -198,7 +199,7 @@ func (o *deploymentFlags) spec(cmd *cobra.Command, a *kit.App) (*v1alpha1.Bundle
 		ServiceAccountName: o.account,
 	}
 	var err error
-	if spec.Catalog, err = o.catalog.spec(cmd); err != nil {
+	if spec.Catalog, err = o.catalog.spec(cmd, o.from.version); err != nil {
 		return nil, err
 	}
 	switch given := o.from.kinds(); {

@@ -22,10 +22,13 @@ type sourceFlags struct {
 	insecure                   bool
 	branch, tag, commit        string
 	digest                     string
-	chart, chartVersion        string
+	chart                      string
 	secret, certSecret, ignore string
 	interval                   time.Duration
 }
+
+// versionHelp is the help of --version.
+const versionHelp = "Version, or a range such as 1.x of which the newest is taken: of tags of the image or the Git repository, or of the chart."
 
 func (o *sourceFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -35,12 +38,11 @@ func (o *sourceFlags) bind(cmd *cobra.Command) {
 	flags.StringVar(&o.branch, "branch", "", "Branch of the Git repository.")
 	flags.StringVar(&o.tag, "tag", "", "Tag of the Git repository.")
 	flags.StringVar(&o.commit, "commit", "", "Commit of the Git repository.")
-	flags.StringVar(&o.version, "version", "", "Range of tags of the image or the Git repository, such as 1.x: the newest one is taken.")
+	flags.StringVar(&o.version, "version", "", versionHelp)
 	flags.StringVar(&o.http, "http", "", "URL of an archive to take the bundle from.")
 	flags.StringVar(&o.digest, "digest", "", "Digest of the archive, as sha256:...")
 	flags.StringVar(&o.helmRepository, "helm-repository", "", "URL of a Helm repository with an index to take a chart from.")
 	flags.StringVar(&o.chart, "chart", "", "Name of the chart in the Helm repository.")
-	flags.StringVar(&o.chartVersion, "chart-version", "", "Version of the chart, or a range such as 1.x; without it: the newest.")
 	flags.StringVar(&o.configMap, "config-map", "", "ConfigMap with the files of the bundle as keys.")
 	flags.StringVar(&o.secret, "secret", "", "Secret of the namespace with the login to the registry or server.")
 	flags.StringVar(&o.certSecret, "cert-secret", "", "Secret of the namespace with the CA or the client certificate; for Git, it is part of --secret.")
@@ -63,8 +65,8 @@ func (o *sourceFlags) kinds() []string {
 
 // suits are the kinds of sources for which a flag has an effect.
 var suits = map[string][]string{
-	"insecure": {"image"}, "version": {"image", "git"}, "branch": {"git"}, "tag": {"git"}, "commit": {"git"}, "digest": {"http"},
-	"chart": {"helm-repository"}, "chart-version": {"helm-repository"},
+	"insecure": {"image"}, "version": {"image", "git", "helm-repository"}, "branch": {"git"}, "tag": {"git"}, "commit": {"git"}, "digest": {"http"},
+	"chart":  {"helm-repository"},
 	"secret": {"image", "git", "http", "helm-repository"}, "cert-secret": {"image", "http", "helm-repository"},
 }
 
@@ -110,7 +112,7 @@ func (o *sourceFlags) spec(cmd *cobra.Command) (*v1alpha1.BundleSourceSpec, erro
 	case "http":
 		source.HTTP = &v1alpha1.HTTPSource{URL: o.http, Digest: o.digest, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
 	case "helm-repository":
-		source.Helm = &v1alpha1.HelmSource{URL: o.helmRepository, Chart: o.chart, Version: o.chartVersion, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
+		source.Helm = &v1alpha1.HelmSource{URL: o.helmRepository, Chart: o.chart, Version: o.version, SecretRef: reference(o.secret), CertSecretRef: reference(o.certSecret)}
 	case "config-map":
 		source.ConfigMap = reference(o.configMap)
 	}

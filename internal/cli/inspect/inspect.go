@@ -51,7 +51,7 @@ satchel inspect ./bundle
 satchel inspect quay.io/org/operator-bundle:v1.2.3
 
 # A chart of a Helm repository
-satchel inspect ingress --helm-repository https://charts.example.org/stable --chart-version 4.x
+satchel inspect ingress --helm-repository https://charts.example.org/stable --version 4.x
 
 # The images, for a mirror
 satchel inspect ./bundle -o json | jq -r '.images[].image'

@@ -95,7 +95,7 @@ satchel run -f deploy/greeter.yaml ./bundle
 satchel run greeter quay.io/org/greeter-bundle:v1.2.3
 
 # A chart of a Helm repository
-satchel run ingress ingress --helm-repository https://charts.example.org/stable --chart-version 4.x`),
+satchel run ingress ingress --helm-repository https://charts.example.org/stable --version 4.x`),
 		ValidArgsFunction: func(arg0 *cobra.Command, args []string, arg2 string) ([]string, cobra.ShellCompDirective) {
 			return completeRun(a, arg0, args, arg2)
 		},

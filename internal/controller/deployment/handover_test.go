@@ -175,6 +175,12 @@ func TestF55RandomMoves(t *testing.T) {
 	random := rand.New(rand.NewPCG(55, 1)) //nolint:gosec // a fixed sequence
 	names := []string{"a", "b", "c"}
 	objects := []string{"c0", "c1", "p2", "p3", "c4", "p5"}
+	// The folders of one repository: a commit that moves an object reaches the three sources one after the other.
+	for _, name := range names {
+		source := &v1alpha1.BundleSource{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		source.Spec.Sources = []v1alpha1.Source{{Git: &v1alpha1.GitSource{URL: "https://git.example.org/shop", Path: name}}}
+		r.create(t, source)
+	}
 	var before map[string]types.UID
 	rounds := 6
 	if releaseSuite() {

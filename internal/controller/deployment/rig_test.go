@@ -214,6 +214,9 @@ func (r *rig) publishFrom(t *testing.T, namespace, name, reference, origin strin
 	r.setSource(t, namespace, name, func(source *v1alpha1.BundleSource) {
 		source.Status.Artifact, source.Status.OriginRevision = &published, origin
 		source.Status.SourcesDigest = effective.SourcesDigest(&source.Spec)
+		if source.Spec.Sources[0].Git != nil { // the reference is the commit
+			source.Status.Resolved = []v1alpha1.ResolvedSource{{Reference: reference, Digest: reference}}
+		}
 		source.Status.ObservedGeneration = source.Generation
 		conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")
 	})

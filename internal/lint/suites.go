@@ -136,7 +136,9 @@ func (t *tree) finding(s suite, on subject, e upstream.Error) finding {
 	if name, ok := e.BadValue.(string); ok {
 		at = t.accountNamed(name, at, f.Message)
 	}
-	f.File, f.Document, f.Object = at.File, at.Document, manifest.Describe(at.Object)
+	f.File = at.File
+	f.Document = at.Document
+	f.Object = manifest.Describe(at.Object)
 	f.Remedy = s.remedy
 	advise(&f)
 	if kind, ok := e.BadValue.(schema.GroupVersionKind); ok {

@@ -122,7 +122,9 @@ func sizes(files fs.FS, limits manifest.Limits) (size, packed int64) {
 				continue
 			}
 			one, compressed := compress(files, path.Join(dir, entry.Name()), left)
-			left, size, packed = left-one, size+one, packed+compressed
+			left -= one
+			size += one
+			packed += compressed
 		}
 	}
 	return size, packed

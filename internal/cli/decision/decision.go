@@ -141,7 +141,9 @@ func (o *Options) Create(ctx context.Context, a *kit.App, c *kit.Cluster, approv
 
 // done says what was created.
 func (o *Options) done(approval *v1alpha1.BundleApproval) string {
-	decides, kind, name := "approves", v1alpha1.BundleDeploymentKind, approval.Spec.Deployment
+	decides := "approves"
+	kind := v1alpha1.BundleDeploymentKind
+	name := approval.Spec.Deployment
 	if o.Deny {
 		decides = "denies"
 	}

@@ -56,7 +56,9 @@ func Complete(a *kit.App, root *cobra.Command, display string) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: display}
 	root.Args = knownCommand
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.DisableAutoGenTag = true
 	root.SuggestionsMinimumDistance = 2
 	root.SetIn(a.Streams.In)
 	root.SetOut(a.Streams.Out)

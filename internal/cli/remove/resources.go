@@ -96,7 +96,9 @@ func populationOf(ctx context.Context, x *kit.Explorer, definition string, liste
 		p.Problem = "no version of it is served"
 		return p, true
 	}
-	namespaces, deployed, finalizers := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	namespaces := map[string]bool{}
+	deployed := map[string]bool{}
+	finalizers := map[string]bool{}
 	_, err = x.Each(ctx, kit.Listing{Resource: p.resource, Limit: inventory.MaxEntries}, func(found kit.Sighting) {
 		if listed.Has(inventory.ID{Group: p.resource.Group, Kind: p.Kind, Namespace: found.GetNamespace(), Name: found.GetName()}) {
 			return

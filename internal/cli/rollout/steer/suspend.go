@@ -87,7 +87,7 @@ func resume(one kit.Chosen, object *v1alpha1.BundleRollout, o change.Options, fo
 	if err != nil || object.Spec.Revision == "" {
 		return wanted, err
 	}
-	const stays, hint = "t stays at revision ", " with --follow it follows its source again"
+	stays := "stays at revision " + view.Inline(object.Spec.Revision)
 	switch {
 	case follow:
 		if err := change.RefuseSet(one, o, "revision"); err != nil {
@@ -99,9 +99,9 @@ func resume(one kit.Chosen, object *v1alpha1.BundleRollout, o change.Options, fo
 		wanted.Spec["revision"] = nil
 		wanted.Done = "resumed, and follows its source again"
 	case len(wanted.Spec) == 0:
-		wanted.Done += "; i" + stays + view.Inline(object.Spec.Revision) + ", and" + hint
+		wanted.Done += "; it " + stays + ", and with --follow it follows its source again"
 	default:
-		wanted.Then = "I" + stays + view.Inline(object.Spec.Revision) + ";" + hint + "."
+		wanted.Then = "It " + stays + "; with --follow it follows its source again."
 	}
 	return wanted, nil
 }

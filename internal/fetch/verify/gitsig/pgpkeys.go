@@ -75,7 +75,9 @@ func (r *keyRing) add(one *packet.OpaquePacket) error {
 		return errPrivate
 	case publicKeyTag:
 		r.keys++
-		r.primary, r.own, r.subkeys = nil, 0, 0
+		r.primary = nil
+		r.own = 0
+		r.subkeys = 0
 		return r.addKey(one, true)
 	case publicSubkeyTag:
 		if r.subkeys++; r.subkeys > maxSubkeys {

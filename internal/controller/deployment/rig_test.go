@@ -215,7 +215,12 @@ func (r *rig) publishFrom(t *testing.T, namespace, name, reference, origin strin
 		source.Status.Artifact, source.Status.OriginRevision = &published, origin
 		source.Status.SourcesDigest = effective.SourcesDigest(&source.Spec)
 		if source.Spec.Sources[0].Git != nil { // the reference is the commit
-			source.Status.Resolved = []v1alpha1.ResolvedSource{{Reference: reference, Digest: reference}}
+			resolved := v1alpha1.ResolvedSource{}
+			if len(source.Status.Resolved) > 0 { // how it was reached stays
+				resolved = source.Status.Resolved[0]
+			}
+			resolved.Reference, resolved.Digest = reference, reference
+			source.Status.Resolved = []v1alpha1.ResolvedSource{resolved}
 		}
 		source.Status.ObservedGeneration = source.Generation
 		conditions.MarkTrue(source, meta.ReadyCondition, v1alpha1.ReasonSucceeded, "published")

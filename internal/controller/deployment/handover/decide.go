@@ -121,7 +121,8 @@ func (d Decision) Of(id inventory.ID) (to, waits string) {
 //	its source is behind mine           undecided: the same commit may bring the object there
 //	Ready with its newest revision      decided: it has what it wants
 //	reconciled with it by this process  decided: what it wants is in the index
-//	anything else                       undecided
+//	failed with it                      decided, as far as it can be: a failure before the revision was found
+//	anything else                       undecided, also while the revision is being converted
 func undecided(other *v1alpha1.BundleDeployment, mine *v1alpha1.BundleSource, fetched map[string]string, its *v1alpha1.BundleSource, seen State) bool {
 	if other.Spec.Suspend || !other.DeletionTimestamp.IsZero() {
 		return false
@@ -138,7 +139,8 @@ func undecided(other *v1alpha1.BundleDeployment, mine *v1alpha1.BundleSource, fe
 		return false
 	}
 	reconciled := seen.UID == other.UID && seen.Generation == other.Generation
-	return !reconciled || newest != seen.Revision && newest != status.Attempted.Revision && newest != status.Rejected.Revision
+	failed := conditions.IsFalse(other, meta.ReadyCondition) && newest == status.Attempted.Revision
+	return !reconciled || newest != seen.Revision && !failed && newest != status.Rejected.Revision
 }
 
 // behind tells whether one source has fetched less than another one, which fetched the given digests of its upstreams: its deployments

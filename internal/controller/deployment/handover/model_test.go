@@ -86,7 +86,12 @@ func (m *model) reconcile(at int, killed bool) {
 		return
 	}
 	desired := m.contents[artifact.Revision]
+	converted := d.Status.Attempted.Revision == artifact.Revision
 	d.Status.Attempted.Revision = artifact.Revision
+	if !converted && m.random.IntN(2) == 0 { // it is being converted, and what it wants is not known yet
+		conditions.MarkUnknown(d, meta.ReadyCondition, meta.ProgressingReason, "converting")
+		return
+	}
 	var wants []inventory.ID
 	for _, name := range desired {
 		if owner := m.objects[name].owner; owner != "" && owner != d.Name {

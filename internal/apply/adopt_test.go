@@ -15,6 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
+	"github.com/satchel-dev/satchel/internal/apply/objecterror"
 	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/ownership"
@@ -25,17 +26,22 @@ import (
 // adopting plans and applies with a protection.
 func (w *world) adopting(manifests string, protection ownership.Protection) apply.Result {
 	w.T.Helper()
-	p := w.planWith(manifests, protection)
-	if len(p.Violations) > 0 {
-		w.T.Fatalf("the plan is refused: %v", p.Violations)
+	const attempts = 5 // controllers write status meanwhile, and an adoption is on the condition that the object did not change
+	for attempt := 1; ; attempt++ {
+		p := w.planWith(manifests, protection)
+		if len(p.Violations) > 0 {
+			w.T.Fatalf("the plan is refused: %v", p.Violations)
+		}
+		result, err := apply.Apply(w.T.Context(), w.Client, p, w.Options())
+		if err == nil && result.Complete() {
+			w.Inventory = result.Inventory
+			return result
+		}
+		conflict := slices.ContainsFunc(result.Errors(), func(e *objecterror.Error) bool { return e.Reason == metav1.StatusReasonConflict })
+		if err != nil || !conflict || attempt == attempts {
+			w.T.Fatalf("stopped at stage %q: %v %v", result.Stage, result.Errors(), err)
+		}
 	}
-	w.Inventory = p.Inventory
-	result, err := apply.Apply(w.T.Context(), w.Client, p, w.Options())
-	if err != nil || !result.Complete() {
-		w.T.Fatalf("stopped at stage %q: %v %v", result.Stage, result.Errors(), err)
-	}
-	w.Inventory = result.Inventory
-	return result
 }
 
 func (w *world) planWith(manifests string, protection ownership.Protection) plan.Plan {

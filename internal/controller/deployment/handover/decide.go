@@ -121,7 +121,7 @@ func (d Decision) Of(id inventory.ID) (to, waits string) {
 //	its source is behind mine           undecided: the same commit may bring the object there
 //	Ready with its newest revision      decided: it has what it wants
 //	reconciled with it by this process  decided: what it wants is in the index
-//	failed with it                      decided, as far as it can be: a failure before the revision was found
+//	failed with it (Ready is False)     decided: it failed before its plan, and may never tell what it wants
 //	anything else                       undecided, also while the revision is being converted
 func undecided(other *v1alpha1.BundleDeployment, mine *v1alpha1.BundleSource, fetched map[string]string, its *v1alpha1.BundleSource, seen State) bool {
 	if other.Spec.Suspend || !other.DeletionTimestamp.IsZero() {

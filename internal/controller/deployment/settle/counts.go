@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/runtime/conditions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -62,17 +65,24 @@ func setCounts(in *Input) {
 
 // setWarnings collects the warnings of the plan, which come first, of the conversion
 // and of writes. They are kept as long as the objects: a comparison without writes
-// yields none again.
+// yields none again. Those of another revision or spec go with the first plan of a new one.
 func setWarnings(in *Input) {
 	news := slices.Concat(in.Rendered.Warnings, in.Decided.Warnings, in.Delivered.Warnings)
-	same := in.Resolved.SameAsBefore(in.Subject)
-	switch {
-	case !in.Resolved.Due || len(in.Rendered.Desired) == 0:
-	case same:
-		in.Object.Status.Warnings = ahead(in.planWarnings(), bounded(append(news, in.Before.Status.Warnings...)))
-	default:
-		in.Object.Status.Warnings = ahead(in.planWarnings(), bounded(news))
+	if !in.Resolved.Due || len(in.Rendered.Desired) == 0 {
+		return
 	}
+	if in.plannedBefore() {
+		news = append(news, in.Before.Status.Warnings...)
+	}
+	in.Object.Status.Warnings = ahead(in.planWarnings(), bounded(news))
+}
+
+// plannedBefore tells that a plan was made before of the same revision, spec and inputs: it is not enough that they were the same, as
+// while they were converted.
+func (in *Input) plannedBefore() bool {
+	was, planned := conditions.Get(in.Before, v1alpha1.ConvertedCondition), in.Before.Status.Plan
+	converted := was != nil && was.Status == metav1.ConditionTrue && was.ObservedGeneration == in.Object.Generation
+	return converted && planned != nil && planned.Revision == in.Resolved.Revision() && in.Resolved.SameAsBefore(in.Subject)
 }
 
 // planWarnings are those of the plan, as the status shows them.

@@ -16,8 +16,8 @@ type Entry struct {
 	Fields   Hash   // of our managed fields
 	Seen     Hash   // of UID and generation: see HashSeen
 	Mark     Mark   // how its deletion counts towards the limit
-	// Begun: a write of the content with the hash Rendered was planned, and it is not known
-	// whether it happened.
+	// Begun: a write of the content with the hash Rendered was planned, or, if that is zero, a deletion before a revision is
+	// applied, and it is not known whether it happened.
 	Begun bool
 	// Done: it is a Job that completed with this content, and does not run
 	// again when it is deleted.
@@ -135,6 +135,24 @@ func (i Inventory) Begin(planned []Entry) Inventory {
 		begun = append(begun, entry)
 	}
 	return i.With(begun...)
+}
+
+// Delete records that a deletion was begun of those of the objects that are listed, before a newer revision is applied: see Deleted.
+func (i Inventory) Delete(ids ...ID) Inventory {
+	var deleted []Entry
+	for _, id := range ids {
+		if entry, listed := i.Get(id); listed {
+			entry.Rendered, entry.Begun, entry.Done = Hash{}, true, false
+			deleted = append(deleted, entry)
+		}
+	}
+	return i.With(deleted...)
+}
+
+// Deleted tells whether a newer revision than the applied one has deleted an object of the latter, or has begun to.
+func (i Inventory) Deleted(id ID) bool {
+	entry, listed := i.Get(id)
+	return !listed || entry.Begun && entry.Rendered.IsZero()
 }
 
 // Complete records that Jobs completed. It tells whether that changes any entry.

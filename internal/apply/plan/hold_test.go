@@ -330,3 +330,31 @@ func TestF54WithheldPrune(t *testing.T) {
 		})
 	}
 }
+
+// TestKeepingDoesNotTakeBack: an object of the applied revision that the inventory does not list any more was released, and is not adopted
+// again while a newer revision fails; one that is gone as well is created again.
+func TestKeepingDoesNotTakeBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		listed, exists bool
+		want           int
+	}{
+		"listed":            {true, true, 1},
+		"deleted by a user": {true, false, 1},
+		"released":          {false, true, 0},
+		"deleted":           {false, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := plan.Input{Owner: owner, Desired: []plan.Object{desired(one, "")}, Keeping: true}
+			if c.listed {
+				in.Previous = inventory.New("", confirmed(one))
+			}
+			if c.exists {
+				in.Live = map[inventory.ID]ownership.Live{one: {UID: "1", Orphaned: true}}
+			}
+			got := plan.Make(in)
+			if len(got.Violations) > 0 || got.Len() != c.want || got.Inventory.Has(one) != (c.want == 1) {
+				t.Errorf("violations %v, %d objects planned, want %d; listed %v", got.Violations, got.Len(), c.want, got.Inventory.Has(one))
+			}
+		})
+	}
+}

@@ -25,6 +25,15 @@ func (p *Plan) Keeps() bool {
 	return true
 }
 
+// notGivenAway leaves out of the objects of the applied revision those that the inventory does not list any more, and that exist: an
+// attempt at a newer revision released them, to another deployment or for good.
+func (in Input) notGivenAway(desired []Object) []Object {
+	return slices.DeleteFunc(desired, func(object Object) bool {
+		_, exists := in.Live[object.ID]
+		return exists && !in.Previous.Has(object.ID)
+	})
+}
+
 // leaveOut turns the violations of a plan that only keeps what is applied into LeftOut:
 // each leaves out its object, and the rest is kept. It returns the remaining actions.
 func (p *Plan) leaveOut(actions []Action) []Action {

@@ -30,6 +30,9 @@ func Make(in Input) Plan {
 		return plan
 	}
 	desired, duplicates := unique(in.Desired)
+	if in.Keeping {
+		desired = in.notGivenAway(desired)
+	}
 	plan.Unreadable = in.unreadable(desired)
 	plan.Absent = in.absent(desired)
 	unreadable := unseen(plan.Unreadable)

@@ -94,6 +94,65 @@ func TestWhileConvertingOnlyReportedDriftIsCorrected(t *testing.T) {
 	r.holds(t, namespace, "m0", "two")
 }
 
+// While a revision is converted, what the attempt before it has deleted is not applied again, although the applied revision has it. The
+// warnings of a former revision go with the plan of the next one.
+func TestWhileConvertingDeletedObjectsStayDeleted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	namespace := r.namespace(t)
+	files := threeMaps("one")
+	files["first.yaml"] = file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, finalizers: [example.org/hold], annotations: {satchel.dev/prune-timing: BeforeApply}}")
+	files["link.yaml"] = configMap("linked", "one")
+	r.publish(t, namespace, "app", "v1", without(files, "link.yaml"))
+	key := r.deploy(t, namespace, "app", func(d *v1alpha1.BundleDeployment) {
+		rarely(d)
+		d.Labels = map[string]string{driven: ""}
+	})
+	t.Cleanup(func() { r.undrive(t, key) })
+	d := r.drive(t, key, nil)
+	workers := &gated{Runner: shared.running.Workers}
+	d.workers = workers
+	d = d.again(t, nil)
+	warned, _ := d.ready(t)
+	if len(warned.Status.Warnings) == 0 {
+		t.Fatal("the link is not warned of")
+	}
+	delete(files, "first.yaml")
+	for at, value := range []string{"two", "three"} {
+		for name, file := range threeMaps(value) {
+			files[name] = file
+		}
+		published := r.publish(t, namespace, "app", "v"+value, files)
+		if at == 0 { // it is deleted, and waits for its finalizer
+			d.reconcile(t)
+			d.reconcile(t)
+			r.patch(t, r.must(t, aConfigMap(namespace, "first")), `{"metadata":{"finalizers":null}}`)
+			r.gone(t, aConfigMap(namespace, "first"))
+		}
+		d = d.again(t, nil) // the next process: what is known is in the status
+		d.DoNotWaitForConversions()
+		workers.Lock()
+		for range 2 {
+			if _, err := d.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !d.Converting() {
+			t.Error("the bundle is not converted any more")
+		}
+		r.gone(t, aConfigMap(namespace, "first"))
+		r.holds(t, namespace, "m0", "one")
+		workers.Unlock()
+		d.WaitForConversions()
+		if at == 1 {
+			found, _ := d.ready(t)
+			if found.Status.Applied.Revision != published.Revision || len(found.Status.Warnings) > 0 {
+				t.Errorf("warnings %q:\n%s", found.Status.Warnings, describe(found))
+			}
+		}
+	}
+}
+
 // A reconcile that fails before the applied revision can be compared does not say that it is kept from drifting.
 func TestWhatIsNotComparedIsNotSaidToBeKept(t *testing.T) {
 	t.Parallel()

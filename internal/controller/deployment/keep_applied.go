@@ -42,9 +42,9 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	kept := &state{
 		Subject: s.Subject, listed: stage.ListingOf(s.listed.Current()),
 		resolved: stage.Resolved{Access: access, Due: true, Unapproved: approval.AwaitsApproval(err)},
-		rendered: stage.Rendered{Desired: r.handover.StillHeld(s.Object, s.listed.Inventory(), last.Objects), Wanted: last.Certificates, Unproven: unproven},
+		rendered: stage.Rendered{Desired: last.Objects, Wanted: last.Certificates, Unproven: unproven},
 	}
-	kept.resolved.BesideAttempt, kept.resolved.Deleted = s.besideAttempt(err), s.delivering().Deleted()
+	kept.resolved.BesideAttempt = s.besideAttempt(err)
 	kept.Keeping, kept.Snapshot = true, snapshot.NewReader(r.Snapshots, string(s.Object.UID))
 	s.kept = kept
 	s.drop() // or both states would wait for the room that the other one holds
@@ -107,18 +107,18 @@ func (s *state) leavesApplied(err error) bool {
 	switch found := s.resolved.Found; {
 	case s.Object.Status.Applied.Revision == "" || s.resolved.Access.Client == nil || pipeline.IsStale(err):
 		return false // nothing is applied, it is not known where, or that was decided on a stale copy
-	case s.besideAttempt(err):
+	case s.besideAttempt(err) && (!errors.Is(err, render.ErrPending) || s.listed.Inventory().Unfinished()):
 		return !found.Watched || len(found.Drifted)+len(found.Changed) > 0
 	}
 	return err != nil && declared(err).keepsApplied
 }
 
-// besideAttempt tells that an attempt at other content may have written: it waits, failed while it wrote, or is converted again. What it has
-// written stays.
+// besideAttempt tells that an attempt at other content may have written: it waits, failed while it wrote, or a conversion runs. What it has
+// written and deleted stays so: the next attempt may want the same, and would only do it again.
 func (s *state) besideAttempt(err error) bool {
 	switch {
 	case errors.Is(err, render.ErrPending):
-		return s.listed.Inventory().Unfinished()
+		return true
 	case s.resolved.AppliedAsIs(&s.Subject):
 		return false
 	case err == nil:
@@ -151,7 +151,7 @@ func (r *Reconciler) handOver(ctx context.Context, s *state, err error) error {
 	if failed := r.deliver.GiveAway(ctx, s.delivering()); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	if !errors.Is(err, render.ErrPending) {
+	if !errors.Is(err, render.ErrPending) && !pipeline.IsStale(err) { // neither has decided anything
 		state := handover.State{UID: s.Object.UID, Generation: s.Object.Generation, Revision: s.resolved.Revision()}
 		for _, waiting := range r.handover.Saw(s.Key(), state) {
 			r.waker.Wake(waiting, 0)

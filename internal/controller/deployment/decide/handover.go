@@ -21,23 +21,29 @@ import (
 const mostWanted = 500
 
 // wantOf tells the other deployments of the namespace which of their objects a plan contains, if the ServiceAccount may write
-// them. If the plan is refused for nothing else, it determines what it can give away in return.
+// them, and which released objects it takes: until these are applied, the one that released them may take them back. If the plan is
+// refused for nothing else, it determines what it can give away in return.
 func (st *Stage) wantOf(ctx context.Context, in *Input, observed plan.Input, made *plan.Plan) {
 	if in.Keeping {
 		return
 	}
-	collides := map[inventory.ID]bool{}
+	wanted := map[inventory.ID]bool{}
 	only := true
 	for _, v := range made.Violations {
 		held := v.Rule == violation.Collision && observed.Live[v.Object].TakenBy(in.Owner).Namespace == in.Owner.Namespace
 		only = only && held
 		if held {
-			collides[v.Object] = true
+			wanted[v.Object] = true
+		}
+	}
+	for action := range made.Actions() {
+		if action.Verb == plan.Adopt && observed.Live[action.ID].Orphaned {
+			wanted[action.ID] = true
 		}
 	}
 	var objects []plan.Object
 	for _, object := range observed.Desired {
-		if collides[object.ID] && len(objects) < mostWanted {
+		if wanted[object.ID] && len(objects) < mostWanted {
 			objects = append(objects, object)
 		}
 	}
@@ -50,7 +56,7 @@ func (st *Stage) wantOf(ctx context.Context, in *Input, observed plan.Input, mad
 	}
 	cluster := handover.ClusterOf(in.Object, in.Listed.Current().Target())
 	st.Handover.Want(in.Key(), cluster, ids)
-	if only && len(ids) > 0 && st.automatic(ctx, in) {
+	if only && len(made.Violations) > 0 && len(ids) > 0 && st.automatic(ctx, in) {
 		in.Decided.GivenAway = st.givenAway(in, cluster, made)
 	}
 }

@@ -82,12 +82,6 @@ func (in *Input) writtenByAttempt(object plan.Object) bool {
 	return listed && entry.Confirmed() && !entry.Begun && entry.Rendered != object.Rendered
 }
 
-// deletedByAttempt tells whether the attempt has deleted an object, which the inventory does not list any more, or begins to.
-func (in *Input) deletedByAttempt(object *unstructured.Unstructured) bool {
-	id := inventory.IDOf(object)
-	return !in.Listed.Inventory().Has(id) || slices.Contains(in.Resolved.Deleted, id)
-}
-
 // observing collects the input of the plan. Drift correction of the applied revision
 // skips the checks that it passed before.
 func (st *Stage) observing(ctx context.Context, in *Input) (observe.Request, error) {
@@ -98,7 +92,8 @@ func (st *Stage) observing(ctx context.Context, in *Input) (observe.Request, err
 	o.Judge = st.Judge(in.Object.Namespace)
 	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = in.Owner, in.Rendered.Issued.Complete(in.Rendered.Desired, in.Rendered.Wanted), in.Rendered.Ranks, in.Rendered.Hooks, in.HashKey
 	if in.Resolved.BesideAttempt {
-		o.Desired = slices.DeleteFunc(slices.Clone(o.Desired), in.deletedByAttempt)
+		listed := in.Listed.Inventory()
+		o.Desired = slices.DeleteFunc(slices.Clone(o.Desired), func(d *unstructured.Unstructured) bool { return listed.Deleted(inventory.IDOf(d)) })
 	}
 	o.Previous = st.Watches.Adopt(in.Key(), in.Listed.Inventory())
 	o.CreateNamespace = o.CreateNamespace && !in.Resolved.Unapproved

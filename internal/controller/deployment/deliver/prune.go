@@ -4,6 +4,7 @@ package deliver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ func (st *Stage) PruneFirst(ctx context.Context, in *Input) (pipeline.Outcome, e
 	case !in.Resolved.Due || len(in.Decided.Plan.PruneFirst) == 0:
 		return pipeline.Continue, nil
 	}
-	pruned, err := st.pruneStages(ctx, in, in.Decided.Plan.PruneFirst)
+	pruned, err := st.deleteFirst(ctx, in, in.Decided.Plan.PruneFirst)
 	in.Decided.Plan.Inventory = in.Decided.Plan.Inventory.Without(pruned.Gone...)
 	if err == nil && !pruned.Complete() {
 		in.Wait("deleted before the revision is applied, and not gone yet: " + pipeline.JoinNames(pruned.Waiting))
@@ -73,6 +74,17 @@ func (st *Stage) pruneStages(ctx context.Context, in *Input, stages []plan.Delet
 		err = failure.Error{Reason: v1alpha1.ReasonPruneFailed, Err: in.Resolved.ObjectErrors(ctx, in.Subject, in.Listed, pruned.Denied)}
 	}
 	return pruned, err
+}
+
+// deleteFirst is pruneStages for deletions before a revision is applied: until it is, the inventory says of which objects they are, so
+// that these are not applied again as objects of the running revision.
+func (st *Stage) deleteFirst(ctx context.Context, in *Input, stages []plan.DeletionStage) (removal.Pruned, error) {
+	pruned, err := st.pruneStages(ctx, in, stages)
+	deleted := slices.Clone(pruned.DeletedIDs)
+	for _, waiting := range pruned.Waiting {
+		deleted = append(deleted, waiting.ID)
+	}
+	return pruned, errors.Join(err, in.Listed.Record(in.Subject, in.Listed.Inventory().Delete(deleted...)))
 }
 
 // Remove deletes the objects that are due, and records which it waits for.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/satchel-dev/satchel/internal/apply/dryrun"
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
@@ -30,7 +29,7 @@ func (st *Stage) makeRoom(ctx context.Context, in *Input) (pipeline.Outcome, err
 			}
 		}
 	}
-	pruned, err := st.pruneStages(ctx, in, found.Deletions)
+	pruned, err := st.deleteFirst(ctx, in, found.Deletions)
 	in.Decided.Plan.Inventory = in.Decided.Plan.Inventory.Without(pruned.Gone...)
 	if ctx.Err() != nil || err != nil && len(pruned.Denied) == 0 {
 		return pipeline.Stop, err
@@ -50,17 +49,4 @@ func (st *Stage) makeRoom(ctx context.Context, in *Input) (pipeline.Outcome, err
 	}
 	in.Note.Applying.Room = &room
 	return pipeline.Stop, nil
-}
-
-// Deleted are the objects that an attempt has deleted or begun to delete, in this reconcile.
-func (in *Input) Deleted() []inventory.ID {
-	pruned := in.Delivered.Pruned
-	if pruned == nil {
-		return nil
-	}
-	ids := slices.Concat(pruned.Gone, pruned.DeletedIDs)
-	for _, waiting := range pruned.Waiting {
-		ids = append(ids, waiting.ID)
-	}
-	return ids
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/fluxcd/pkg/runtime/conditions"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -178,15 +177,4 @@ func fetchedBy(source *v1alpha1.BundleSource) map[string]string {
 		}
 	}
 	return found
-}
-
-// StillHeld leaves out of the objects that a deployment applied last those that it does not list any more, because they were
-// released to another one.
-func (x *Index) StillHeld(of *v1alpha1.BundleDeployment, listed inventory.Inventory, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	key, cluster := client.ObjectKeyFromObject(of), ClusterOf(of, listed.Target)
-	return slices.DeleteFunc(slices.Clone(objects), func(object *unstructured.Unstructured) bool {
-		id := inventory.IDOf(object)
-		_, wanted := x.Wanted(key, cluster, id)
-		return wanted && !listed.Has(id)
-	})
 }

@@ -3,6 +3,7 @@
 package handover
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +45,7 @@ type wait struct {
 type Index struct {
 	mu     sync.Mutex
 	wants  map[types.NamespacedName][]object
-	wanted map[object]types.NamespacedName
+	wanted map[object][]types.NamespacedName // the first one gets it, the others are refused as before
 	saw    map[types.NamespacedName]State
 	waits  map[types.NamespacedName]wait // deployments with deletions that wait
 }
@@ -55,7 +56,8 @@ func (x *Index) Want(key types.NamespacedName, cluster Cluster, ids []inventory.
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, was := range x.wants[key] {
-		if x.wanted[was] == key {
+		x.wanted[was] = slices.DeleteFunc(x.wanted[was], func(by types.NamespacedName) bool { return by == key })
+		if len(x.wanted[was]) == 0 {
 			delete(x.wanted, was)
 		}
 	}
@@ -64,14 +66,12 @@ func (x *Index) Want(key types.NamespacedName, cluster Cluster, ids []inventory.
 		return
 	}
 	if x.wants == nil {
-		x.wants, x.wanted = map[types.NamespacedName][]object{}, map[object]types.NamespacedName{}
+		x.wants, x.wanted = map[types.NamespacedName][]object{}, map[object][]types.NamespacedName{}
 	}
 	for _, id := range ids {
 		is := object{key.Namespace, cluster, id}
 		x.wants[key] = append(x.wants[key], is)
-		if _, taken := x.wanted[is]; !taken { // the first one gets it, the others are refused as before
-			x.wanted[is] = key
-		}
+		x.wanted[is] = append(x.wanted[is], key)
 	}
 }
 
@@ -79,8 +79,12 @@ func (x *Index) Want(key types.NamespacedName, cluster Cluster, ids []inventory.
 func (x *Index) Wanted(of types.NamespacedName, cluster Cluster, id inventory.ID) (by types.NamespacedName, found bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	by, found = x.wanted[object{of.Namespace, cluster, id}]
-	return by, found && by != of
+	for _, by := range x.wanted[object{of.Namespace, cluster, id}] {
+		if by != of {
+			return by, true
+		}
+	}
+	return types.NamespacedName{}, false
 }
 
 // Saw notes that a deployment was reconciled, whatever came of it, and returns those with deletions that wait for it.

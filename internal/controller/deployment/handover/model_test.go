@@ -217,6 +217,7 @@ func TestWanted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var x Index
+			x.Want(giver, here, []inventory.ID{idOf("a")}) // it took the object itself before
 			x.Want(c.by, c.cluster, []inventory.ID{c.id})
 			x.Want(types.NamespacedName{Namespace: c.by.Namespace, Name: "later"}, Cluster{Target: "3"}, []inventory.ID{c.id})
 			if by, found := x.Wanted(giver, here, idOf("a")); found != c.found || found && by != c.by {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
-	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/approval"
@@ -39,11 +38,9 @@ type Resolved struct {
 	Inputs      Inputs // Secrets and ConfigMaps for the conversion
 	// Unapproved: the spec waits for an approval, so only the approved settings apply.
 	Unapproved bool
-	// BesideAttempt: an attempt at a newer revision waits, and what it has written stays.
+	// BesideAttempt: an attempt at a newer revision waits, and what it has written and deleted stays so.
 	BesideAttempt bool
-	// Deleted are objects that it has deleted, or begins to.
-	Deleted []inventory.ID
-	Found   drift.Findings // what watches reported
+	Found         drift.Findings // what watches reported
 	// Due: the objects have to be compared with the cluster, not only their health. Routine: for no other reason than the
 	// interval or a request, and with the input of the last complete reconcile.
 	Due     bool

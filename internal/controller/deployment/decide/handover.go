@@ -27,20 +27,7 @@ func (st *Stage) wantOf(ctx context.Context, in *Input, observed plan.Input, mad
 	if in.Keeping {
 		return
 	}
-	wanted := map[inventory.ID]bool{}
-	only := true
-	for _, v := range made.Violations {
-		held := v.Rule == violation.Collision && observed.Live[v.Object].TakenBy(in.Owner).Namespace == in.Owner.Namespace
-		only = only && held
-		if held {
-			wanted[v.Object] = true
-		}
-	}
-	for action := range made.Actions() {
-		if action.Verb == plan.Adopt && observed.Live[action.ID].Orphaned {
-			wanted[action.ID] = true
-		}
-	}
+	wanted, only := wantedIn(in, observed, made)
 	var objects []plan.Object
 	for _, object := range observed.Desired {
 		if wanted[object.ID] && len(objects) < mostWanted {
@@ -56,9 +43,28 @@ func (st *Stage) wantOf(ctx context.Context, in *Input, observed plan.Input, mad
 	}
 	cluster := handover.ClusterOf(in.Object, in.Listed.Current().Target())
 	st.Handover.Want(in.Key(), cluster, ids)
-	if only && len(made.Violations) > 0 && len(ids) > 0 && st.automatic(ctx, in) {
+	if only && len(ids) > 0 && st.automatic(ctx, in) {
 		in.Decided.GivenAway = st.givenAway(in, cluster, made)
 	}
+}
+
+// wantedIn are the objects of a plan that other deployments of the namespace have or have released, and whether the plan is refused
+// for nothing else.
+func wantedIn(in *Input, observed plan.Input, made *plan.Plan) (wanted map[inventory.ID]bool, only bool) {
+	wanted, only = map[inventory.ID]bool{}, len(made.Violations) > 0
+	for _, v := range made.Violations {
+		held := v.Rule == violation.Collision && observed.Live[v.Object].TakenBy(in.Owner).Namespace == in.Owner.Namespace
+		only = only && held
+		if held {
+			wanted[v.Object] = true
+		}
+	}
+	for action := range made.Actions() {
+		if action.Verb == plan.Adopt && observed.Live[action.ID].Orphaned {
+			wanted[action.ID] = true
+		}
+	}
+	return wanted, only
 }
 
 // automatic tells that no plan of the deployment waits for an approval, whatever is in it.

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/runtime/conditions"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
@@ -71,18 +68,10 @@ func setWarnings(in *Input) {
 	if !in.Resolved.Due || len(in.Rendered.Desired) == 0 {
 		return
 	}
-	if in.plannedBefore() {
+	if in.Resolved.PlannedBefore(in.Subject) {
 		news = append(news, in.Before.Status.Warnings...)
 	}
 	in.Object.Status.Warnings = ahead(in.planWarnings(), bounded(news))
-}
-
-// plannedBefore tells that a plan was made before of the same revision, spec and inputs: it is not enough that they were the same, as
-// while they were converted.
-func (in *Input) plannedBefore() bool {
-	was, planned := conditions.Get(in.Before, v1alpha1.ConvertedCondition), in.Before.Status.Plan
-	converted := was != nil && was.Status == metav1.ConditionTrue && was.ObservedGeneration == in.Object.Generation
-	return converted && planned != nil && planned.Revision == in.Resolved.Revision() && in.Resolved.SameAsBefore(in.Subject)
 }
 
 // planWarnings are those of the plan, as the status shows them.

@@ -133,6 +133,14 @@ func (r *Resolved) SameAsBefore(of *Subject) bool {
 	return !r.ChangedInputs(of) && was.ObservedGeneration == of.Object.Generation && was.Attempted.Revision == r.Revision()
 }
 
+// PlannedBefore tells that a plan was made before of the same revision, spec and inputs: it is not enough that they were the same, as
+// while they were converted.
+func (r *Resolved) PlannedBefore(of *Subject) bool {
+	was, planned := conditions.Get(of.Before, v1alpha1.ConvertedCondition), of.Before.Status.Plan
+	converted := was != nil && was.Status == metav1.ConditionTrue && was.ObservedGeneration == of.Object.Generation
+	return converted && planned != nil && planned.Revision == r.Revision() && r.SameAsBefore(of)
+}
+
 // AppliedAsIs tells whether the artifact was applied completely with the current spec.
 func (r *Resolved) AppliedAsIs(of *Subject) bool {
 	applied := conditions.Get(of.Object, v1alpha1.AppliedCondition)

@@ -142,7 +142,9 @@ func (i Inventory) Delete(ids ...ID) Inventory {
 	var deleted []Entry
 	for _, id := range ids {
 		if entry, listed := i.Get(id); listed {
-			entry.Rendered, entry.Begun, entry.Done = Hash{}, true, false
+			entry.Rendered = Hash{}
+			entry.Begun = true
+			entry.Done = false
 			deleted = append(deleted, entry)
 		}
 	}

@@ -9,7 +9,6 @@ require (
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/VictoriaMetrics/metricsql v0.84.0
 	github.com/blang/semver/v4 v4.0.0
-	github.com/cloudevents/sdk-go/v2 v2.16.2
 	github.com/digitorus/pkcs7 v0.0.0-20230818184609-3a137a874352
 	github.com/digitorus/timestamp v0.0.0-20231217203849-220c5c2851b7
 	github.com/distribution/distribution/v3 v3.1.2

@@ -59,8 +59,6 @@ type Options struct {
 	Namespace string
 	// EventsAddr is the URL to which events are posted; "" for none.
 	EventsAddr string
-	// EventsFormat is the format of these posts; Flux's if empty.
-	EventsFormat notify.Format
 	// Version is set by the linker; if it is empty, the version recorded by the Go
 	// toolchain is used.
 	Version string
@@ -85,10 +83,7 @@ func (o *Options) BindFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Concurrent, "concurrent", cmp.Or(o.Concurrent, 8), "How many objects are reconciled at once.")
 	fs.StringVar(&o.Namespace, "namespace", namespaceFromEnv(), "The controller's own namespace, which holds its leader election lease.")
 	fs.StringVar(&o.EventsAddr, "events-addr", "",
-		"The URL of Flux's notification controller, or of another receiver, to which events are posted beside recording them in Kubernetes; empty for none.")
-	o.EventsFormat = notify.Flux
-	fs.Var(&o.EventsFormat, "events-format",
-		"The format of events for --events-addr: flux, as Flux's notification controller takes it, or cloudevents, which is CloudEvents 1.0 in structured JSON.")
+		"The URL of Flux's notification controller, to which events are posted beside recording them in Kubernetes; empty for none.")
 	fs.StringVar(&o.selector, "watch-label-selector", "",
 		"Reconcile only objects with labels that match, such as sharding.fluxcd.io/key=shard1, so that several instances share the work; empty for all objects. Each selector has a leader of its own.")
 	fs.BoolVar(&o.printVersion, "version", false, "Print the version and end.")
@@ -314,7 +309,7 @@ func (n notifier) GetEventRecorder(string) events.EventRecorder { return n.recor
 
 func notifying(mgr ctrl.Manager, name string, o Options) (ctrl.Manager, error) {
 	recorder, err := notify.New(mgr.GetEventRecorder(name), mgr.GetScheme(), notify.Options{
-		Controller: name, Address: o.EventsAddr, Format: o.EventsFormat, Registry: metrics.Registry,
+		Controller: name, Address: o.EventsAddr, Registry: metrics.Registry,
 	})
 	if err != nil {
 		return nil, err

@@ -6,33 +6,10 @@ import (
 	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
-
-// inFlux encodes an event for Flux's notification controller.
-func inFlux(o occurrence) []post {
-	event := eventv1.Event{
-		InvolvedObject: o.about, Severity: o.severity(), Timestamp: metav1.NewTime(o.time), Reason: o.reason, Message: o.message,
-		Metadata:            revisionMetadata(v1alpha1.GroupVersion.Group, o.object),
-		ReportingController: o.controller, ReportingInstance: o.from,
-	}
-	posts := []post{{reason: o.reason, contentType: "application/json", body: event}}
-	if external, ok := ofExternalArtifact(event, o.object); ok {
-		posts = append(posts, post{reason: o.reason, contentType: "application/json", body: external})
-	}
-	return posts
-}
-
-// severity is what both formats say of an event.
-func (o occurrence) severity() string {
-	if o.warning {
-		return eventv1.EventSeverityError
-	}
-	return eventv1.EventSeverityInfo
-}
 
 // ofExternalArtifact is the event of a BundleSource as one of the ExternalArtifact that shows its artifact to Flux. Flux's
 // CRDs let an Alert name an ExternalArtifact, and no kind of Satchel.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notify posts events to Flux's notification controller, or as CloudEvents to any other receiver, beside recording
-// them in Kubernetes. It never blocks: events go through a bounded queue, and are dropped when it is full.
+// Package notify posts events to Flux's notification controller, beside recording them in Kubernetes. It never blocks:
+// events go through a bounded queue, and are dropped when it is full.
 package notify
 
 import (
@@ -13,12 +13,16 @@ import (
 	"strings"
 	"time"
 
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
 const (
@@ -28,18 +32,16 @@ const (
 	attempts = 3
 	// postTimeout bounds one post.
 	postTimeout = 10 * time.Second
-	// longestMessage is the limit of Flux's format.
+	// longestMessage is the limit of the notification controller.
 	longestMessage = 39000
 )
 
-// Options say where events are posted, and how.
+// Options say where events are posted.
 type Options struct {
 	// Controller is the name of the controller that reports the events.
 	Controller string
 	// Address is an http or https URL. Errors and logs name only its host: a path or a query may hold a credential.
 	Address string
-	// Format of the posts; Flux if empty.
-	Format Format
 	// Registry receives the metric satchel_notifications_total: the events by outcome, which is sent, failed or dropped.
 	Registry prometheus.Registerer
 }
@@ -50,31 +52,11 @@ type Recorder struct {
 	options  Options
 	instance string
 	host     string // of the address, for messages
-	encode   encoder
 	scheme   *runtime.Scheme
 	client   *http.Client
-	queue    chan post
+	queue    chan eventv1.Event
 	outcome  *prometheus.CounterVec
 	pause    time.Duration
-}
-
-// occurrence is an event before it has a format.
-type occurrence struct {
-	about            corev1.ObjectReference
-	object           runtime.Object
-	warning          bool
-	reason, message  string
-	time             time.Time
-	controller, from string // who reports it: the controller, and its Pod
-}
-
-// encoder makes the posts of an event.
-type encoder func(occurrence) []post
-
-// post is the body of a request.
-type post struct {
-	reason, contentType string
-	body                any // is marshalled as JSON
 }
 
 // New returns a recorder on top of another one.
@@ -82,10 +64,6 @@ func New(next events.EventRecorder, scheme *runtime.Scheme, o Options) (*Recorde
 	parsed, err := url.Parse(o.Address)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 		return nil, fmt.Errorf("--events-addr is no URL such as http://notification-controller.flux-system.svc.cluster.local./")
-	}
-	encode, err := o.Format.encoder()
-	if err != nil {
-		return nil, err
 	}
 	outcome := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "satchel_notifications_total", Help: "Events for the address of --events-addr, by outcome.",
@@ -98,9 +76,9 @@ func New(next events.EventRecorder, scheme *runtime.Scheme, o Options) (*Recorde
 		instance = o.Controller
 	}
 	return &Recorder{
-		EventRecorder: next, options: o, instance: instance, host: parsed.Host, encode: encode, scheme: scheme,
+		EventRecorder: next, options: o, instance: instance, host: parsed.Host, scheme: scheme,
 		client:  &http.Client{Timeout: postTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		queue:   make(chan post, queued),
+		queue:   make(chan eventv1.Event, queued),
 		outcome: outcome, pause: time.Second,
 	}, nil
 }
@@ -114,16 +92,23 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 		return
 	}
 	message := fmt.Sprintf(note, args...)
-	for _, one := range r.encode(occurrence{
-		about: *about, object: regarding, warning: kind == corev1.EventTypeWarning, reason: reason,
-		message: strings.ToValidUTF8(message[:min(len(message), longestMessage)], ""), time: time.Now(),
-		controller: r.options.Controller, from: r.instance,
-	}) {
-		r.enqueue(one)
+	severity := eventv1.EventSeverityInfo
+	if kind == corev1.EventTypeWarning {
+		severity = eventv1.EventSeverityError
+	}
+	event := eventv1.Event{
+		InvolvedObject: *about, Severity: severity, Timestamp: metav1.Now(), Reason: reason,
+		Message:             strings.ToValidUTF8(message[:min(len(message), longestMessage)], ""),
+		Metadata:            revisionMetadata(v1alpha1.GroupVersion.Group, regarding),
+		ReportingController: r.options.Controller, ReportingInstance: r.instance,
+	}
+	r.enqueue(event)
+	if external, ok := ofExternalArtifact(event, regarding); ok {
+		r.enqueue(external)
 	}
 }
 
-func (r *Recorder) enqueue(one post) {
+func (r *Recorder) enqueue(one eventv1.Event) {
 	select {
 	case r.queue <- one:
 	default:
@@ -141,7 +126,7 @@ func (r *Recorder) Start(ctx context.Context) error {
 			outcome := "sent"
 			if err := r.send(ctx, one); err != nil {
 				outcome = "failed"
-				ctrl.LoggerFrom(ctx).Info("an event was not accepted", "reason", one.reason, "error", err.Error())
+				ctrl.LoggerFrom(ctx).Info("an event was not accepted", "reason", one.Reason, "error", err.Error())
 			}
 			r.outcome.WithLabelValues(outcome).Inc()
 		}

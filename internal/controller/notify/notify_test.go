@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,18 +27,12 @@ import (
 
 func newRecorder(t *testing.T, address string) (*Recorder, *events.FakeRecorder) {
 	t.Helper()
-	return newRecorderOf(t, Options{Address: address})
-}
-
-func newRecorderOf(t *testing.T, o Options) (*Recorder, *events.FakeRecorder) {
-	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	below := events.NewFakeRecorder(5000)
-	o.Controller, o.Registry = "controller", prometheus.NewRegistry()
-	r, err := New(below, scheme, o)
+	r, err := New(below, scheme, Options{Address: address, Controller: "controller", Registry: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,25 +106,15 @@ func TestEventsOfExternalArtifacts(t *testing.T) {
 	if len(r.queue) != 2 || len(below.Events) != 1 {
 		t.Fatalf("%d events wait to be posted and %d are recorded in Kubernetes, want 2 and 1", len(r.queue), len(below.Events))
 	}
-	if own := fluxEvent(t, <-r.queue); own.InvolvedObject.Kind != v1alpha1.BundleSourceKind || own.Metadata["satchel.dev/revision"] != "v1@sha256:abc" {
+	if own := <-r.queue; own.InvolvedObject.Kind != v1alpha1.BundleSourceKind || own.Metadata["satchel.dev/revision"] != "v1@sha256:abc" {
 		t.Errorf("the first is %+v", own)
 	}
-	external := fluxEvent(t, <-r.queue)
+	external := <-r.queue
 	want := corev1.ObjectReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "ExternalArtifact", Namespace: "team", Name: "app"}
 	if external.InvolvedObject != want || external.Severity != eventv1.EventSeverityError || external.Message != "it is gone" ||
 		len(external.Metadata) != 1 || external.Metadata["source.toolkit.fluxcd.io/revision"] != "v1@sha256:abc" {
 		t.Errorf("the second is %+v", external)
 	}
-}
-
-// fluxEvent is what a post holds.
-func fluxEvent(t *testing.T, p post) eventv1.Event {
-	t.Helper()
-	event, ok := p.body.(eventv1.Event)
-	if !ok {
-		t.Fatalf("a post holds %T", p.body)
-	}
-	return event
 }
 
 // TestFullQueue: an address that does not answer blocks no caller, and Kubernetes has all events.
@@ -189,6 +174,20 @@ func TestOriginRevision(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tc.want, revisionMetadata("x", tc.object)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestAddressIsNotShown: a path and a query may hold a credential, and errors are logged.
+func TestAddressIsNotShown(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(refusing.Close)
+	for _, address := range []string{refusing.URL, "http://127.0.0.1:1"} {
+		withSecrets := strings.Replace(address, "http://", "http://user:CANARY-1@", 1) + "/CANARY-2?token=CANARY-3"
+		r, _ := newRecorder(t, withSecrets)
+		err := r.send(t.Context(), eventv1.Event{Reason: "Ready"})
+		if err == nil || strings.Contains(err.Error(), "CANARY") || !strings.Contains(err.Error(), "127.0.0.1:") {
+			t.Errorf("got %v", err)
 		}
 	}
 }

@@ -11,16 +11,18 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
 )
 
 // send posts an event, with retries if they may help.
-func (r *Recorder) send(ctx context.Context, one post) error {
-	body, err := json.Marshal(one.body)
+func (r *Recorder) send(ctx context.Context, one eventv1.Event) error {
+	body, err := json.Marshal(one)
 	if err != nil {
 		return err
 	}
 	for attempt := 1; ; attempt++ {
-		again, err := r.post(ctx, one.contentType, body)
+		again, err := r.post(ctx, body)
 		if err == nil || !again || attempt == attempts {
 			return err
 		}
@@ -33,12 +35,12 @@ func (r *Recorder) send(ctx context.Context, one post) error {
 }
 
 // post tells whether another attempt may help.
-func (r *Recorder) post(ctx context.Context, contentType string, body []byte) (again bool, err error) {
+func (r *Recorder) post(ctx context.Context, body []byte) (again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.options.Address, bytes.NewReader(body))
 	if err != nil {
 		return false, err
 	}
-	request.Header.Set("Content-Type", contentType)
+	request.Header.Set("Content-Type", "application/json")
 	response, err := r.client.Do(request)
 	var failed *url.Error
 	if errors.As(err, &failed) {

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
-	"github.com/satchel-dev/satchel/internal/controller/notify"
 	"github.com/satchel-dev/satchel/internal/controller/source"
 	"github.com/satchel-dev/satchel/internal/controller/source/process"
 	"github.com/satchel-dev/satchel/internal/fetch/verify/cosign"
@@ -30,7 +29,6 @@ func TestPageHasTheFlags(t *testing.T) {
 	options.BindFlags(flags)
 	flags.Int("concurrent", process.Concurrent, "of all controllers")
 	flags.String("events-addr", "", "of all controllers")
-	flags.String("events-format", string(notify.Flux), "of all controllers")
 	flags.String("watch-label-selector", "", "of all controllers")
 	page.HasFlags(t, pageName, flags)
 }

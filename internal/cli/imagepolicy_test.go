@@ -82,7 +82,6 @@ func TestImagePolicyOfFiles(t *testing.T) {
 		"render, manifest":  {"the source of -f is an image, too", []string{"render", "-f", "deploy.yaml", "--image-policy", "never.yaml"}, kit.ExitOK, "name: of-the-mirror"},
 		"manifest, signed":  {"keys are in the cluster, and that is said", []string{"render", "-f", "deploy.yaml", "--image-policy", "signed.yaml"}, kit.ExitOK, "demands a signature"},
 		"manifest, denied":  {"nothing is fetched", []string{"render", "-f", "deploy.yaml", "--image-policy", "deny.yaml"}, kit.ExitError, "is denied by BundleImagePolicy platform/deny"},
-		"pull":              {"into a folder", []string{"bundle", "pull", source.host + "/org/shop:v1.0.0", "pulled", "--image-policy", "tags.yaml"}, kit.ExitOK, "which is " + digest.String()},
 		"resolve":           {"the lock has the name of the source", []string{"resolve", "-f", "lock.yaml", "--write", "lock.yaml", "--catalog=community=catalog.json", "--image-policy", "tags.yaml"}, kit.ExitOK, "has shop.v1.0.0 now"},
 		"invalid":           {"as an API server would", append(render, "--image-policy", "wrong.yaml"), kit.ExitError, "source Never needs mirrors"},
 		"no policy":         {"a wrong file has no silent effect", append(render, "--image-policy", "none.yaml"), kit.ExitError, "there is no BundleImagePolicy in none.yaml"},

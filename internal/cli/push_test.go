@@ -112,18 +112,9 @@ func TestPublish(t *testing.T) {
 	if got := run(kit.ExitOK, "bundle", "push", "sample.tar", ref, "-o", "name", "--sign-key", "cosign.key"); got.Out != ref+"@"+digest+"\n" {
 		t.Errorf("the archive is %s, and the folder %s", got.Out, digest)
 	}
-	run(kit.ExitOK, "bundle", "tag", ref, "stable")
-	run(kit.ExitOK, "bundle", "verify", host+"/org/sample:stable", "--key", "cosign.pub")
+	run(kit.ExitOK, "bundle", "verify", ref, "--key", "cosign.pub")
 	run(kit.ExitNo, "bundle", "verify", ref, "--key", "other.pub")
-	run(kit.ExitOK, "bundle", "pull", ref, "pulled", "--key", "cosign.pub")
-	run(kit.ExitError, "bundle", "pull", ref, "refused", "--key", "other.pub")
 	run(kit.ExitOK, "validate", ref, "--insecure")
-	if want, got := readTree(t, "bundle"), readTree(t, "pulled"); len(want) != len(got) || got["metadata/annotations.yaml"] != want["metadata/annotations.yaml"] {
-		t.Errorf("pulled %v", author.SortedKeys(got))
-	}
-	if _, err := os.Stat("refused"); err == nil {
-		t.Error("what was refused is there")
-	}
 	if left := filesIn(t, "."); strings.Contains(left, ".satchel-") || strings.Contains(said.String(), "CANARY") {
 		t.Errorf("left: %s; said:\n%s", left, &said)
 	}
@@ -153,24 +144,12 @@ func TestPushWhatIsIgnored(t *testing.T) {
 	if again := satchel(t, "bundle", "push", dir, host+"/org/a:v1", "--ignore", "*.txt", "-o", "name", "--source", "https://git.example.org/a", "--revision", "main", "--annotation", "x=y"); again.Out != p.Pinned()+"\n" {
 		t.Errorf("with SOURCE_DATE_EPOCH: %s, want %s", again, p.Pinned())
 	}
-	t.Chdir(t.TempDir())
-	if got := satchel(t, "bundle", "pull", host+"/org/a:v1"); got.Code != kit.ExitOK || filesIn(t, "a") != "a.yaml" {
-		t.Errorf("%s: %s", got, filesIn(t, "."))
-	}
-	info, err := os.Stat("a/a.yaml")
-	if err != nil || info.Mode().Perm()&0o444 == 0 {
-		t.Errorf("%v, %v", info, err)
-	}
 }
 
 func TestPublishRefuses(t *testing.T) {
 	host := registryHost(t)
 	dir := laidOut(t, map[string]string{"a.yaml": initConfigMap})
 	keyPair(t, dir, "cosign", "secret")
-	full := t.TempDir()
-	if err := os.WriteFile(filepath.Join(full, "x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	bad := laidOut(t, map[string]string{`a\b.yaml`: initConfigMap})
 	layout := filepath.Join(t.TempDir(), "a.tar")
 	if got := satchel(t, "bundle", "build", dir, "-o", layout); got.Code != kit.ExitOK {
@@ -195,11 +174,6 @@ func TestPublishRefuses(t *testing.T) {
 		"a pattern":        {[]string{"bundle", "push", dir, host + "/org/a:v1", "--ignore", "["}, "is malformed"},
 		"flags of a build": {[]string{"bundle", "push", layout, host + "/org/a:v1", "--ignore", "x"}, "give the flags about its content to build"},
 		"no archive":       {[]string{"bundle", "build", dir, "-o", "x.zip"}, "has to end in .tar"},
-		"a strange tag":    {[]string{"bundle", "tag", host + "/org/a:v1", "a/b"}, `"a/b" is no tag`},
-		"no image":         {[]string{"bundle", "tag", host + "/org/none:v1", "v2"}, "the registry answers 404 Not Found"},
-		"pull no image":    {[]string{"bundle", "pull", host + "/org/none:v1", filepath.Join(t.TempDir(), "x")}, "not found (404"},
-		"no parent":        {[]string{"bundle", "pull", host + "/org/a:v1", "./none/x"}, "there is no folder none to write into"},
-		"not empty":        {[]string{"bundle", "pull", host + "/org/a:v1", full}, "is not empty: name another one"},
 		"verify what":      {[]string{"bundle", "verify", host + "/org/a:v1"}, "bundle verify needs --key"},
 		"verify no key":    {[]string{"bundle", "verify", host + "/org/a:v1", "--key", "./none"}, "reading the key ./none"},
 		"no server":        {[]string{"bundle", "push", dir, "127.0.0.1:1/org/a:v1"}, "connection refused"},
@@ -236,7 +210,7 @@ func TestPlainHTTPIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestLoginsAreUsed: push, pull and the commands that read images log in as docker did.
+// TestLoginsAreUsed: push and the commands that read images log in as docker did.
 func TestLoginsAreUsed(t *testing.T) {
 	noLogins(t)
 	backend := upstream.NewRegistry(t.Context())
@@ -271,9 +245,6 @@ func TestLoginsAreUsed(t *testing.T) {
 		if got.Code != code || strings.Contains(got.Err, "CANARY") || code != kit.ExitOK && !strings.Contains(got.Err, "check the login for "+host) {
 			t.Errorf("with the password %s: %s", password, got)
 		}
-	}
-	if got := satchel(t, "bundle", "pull", host+"/org/a:v1", filepath.Join(t.TempDir(), "a")); got.Code != kit.ExitOK {
-		t.Errorf("%s", got)
 	}
 	if got := satchel(t, "validate", host+"/org/a:v1", "--insecure"); got.Code != kit.ExitOK {
 		t.Errorf("%s", got)

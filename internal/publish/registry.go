@@ -78,24 +78,6 @@ func (r Registry) Push(ctx context.Context, to name.Tag, image v1.Image) error {
 	return r.explain(ctx, to, "pushing", remote.Write(to, image, options...))
 }
 
-// Tag gives what ref points at another tag in its repository, and returns the digest.
-func (r Registry) Tag(ctx context.Context, ref name.Reference, tag name.Tag) (v1.Hash, error) {
-	found, err := remote.Get(ref, r.options(ctx)...)
-	if err != nil {
-		return v1.Hash{}, r.explain(ctx, ref, "reading", err)
-	}
-	return found.Digest, r.explain(ctx, tag, "tagging", remote.Tag(tag, found, r.options(ctx)...))
-}
-
-// Head returns the digest that a reference points at.
-func (r Registry) Head(ctx context.Context, ref name.Reference) (v1.Hash, error) {
-	found, err := remote.Head(ref, r.options(ctx)...)
-	if err != nil {
-		return v1.Hash{}, r.explain(ctx, ref, "reading", err)
-	}
-	return found.Digest, nil
-}
-
 // explain describes the answer of the registry, and what to do.
 func (r Registry) explain(ctx context.Context, ref name.Reference, doing string, err error) error {
 	if err == nil {

@@ -13,9 +13,9 @@ import (
 // Command returns the command bundle, with all commands for authors below it.
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "bundle init|build|push|pull|tag|verify",
+		Use:     "bundle init|build|push|verify",
 		GroupID: kit.GroupAuthor,
-		Short:   "Write, build, publish, fetch and verify bundles, without a cluster",
+		Short:   "Write, build, publish and verify bundles, without a cluster",
 		Long: `Commands for authors of bundles. They read and write folders, archives and registries, and never a cluster. The commands
 render, validate, inspect and plan show what a bundle contains, and what it would change.
 
@@ -29,10 +29,10 @@ satchel bundle push shop/bundle ghcr.io/org/shop:v1.0.0 --sign-key cosign.key`),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		// Other programs have these as commands of their own.
-		SuggestFor:                 []string{"init", "build", "push", "pull", "tag", "verify"},
+		SuggestFor:                 []string{"init", "build", "push", "verify"},
 		SuggestionsMinimumDistance: 2,
 	}
-	cmd.AddCommand(initCommand(a), buildCommand(a), pushCommand(a), pullCommand(a), tagCommand(a), verifyCommand(a))
+	cmd.AddCommand(initCommand(a), buildCommand(a), pushCommand(a), verifyCommand(a))
 	return cmd
 }
 

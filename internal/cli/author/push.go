@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -182,4 +183,12 @@ func readPassword(a *kit.App, file string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the password: %w", err)
 	}
 	return password, nil
+}
+
+// PlainHTTPHint says which flag permits what the client refused.
+func PlainHTTPHint(err error) error {
+	if err != nil && fetch.ReasonOf(err) == fetch.Refused && strings.Contains(err.Error(), "plain HTTP to ") {
+		return fmt.Errorf("%s; add --insecure if that is a registry without TLS", strings.ReplaceAll(err.Error(), ": use https, or list the host in --insecure-hosts", ""))
+	}
+	return err
 }

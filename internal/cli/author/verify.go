@@ -55,7 +55,7 @@ Exit codes:
 		Example: a.Example(`
 # Would a source with verify accept it?
 satchel bundle verify ghcr.io/org/bundle:v1.0.0 --key cosign.pub`),
-		ValidArgsFunction: completionOfNothing,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:

@@ -24,7 +24,7 @@ clusters:
 - kubeConfigSecrets: {selector: {matchLabels: {fleet: edge}}, key: value}
 - clusterAPI: {selector: {matchExpressions: [{key: a, operator: Exists}]}}
 template:
-  metadata: {labels: {sharding.fluxcd.io/key: "shard$(bucket4)"}, annotations: {a: b}}
+  metadata: {labels: {sharding.fluxcd.io/key: "$(region)"}, annotations: {a: b}}
   spec: {serviceAccountName: deployer, path: "overlays/$(region)", helm: {valuesFrom: [{kind: ConfigMap, name: "values-$(cluster)"}]}}
 variables:
 - {name: region, label: topology.kubernetes.io/region, default: eu}
@@ -42,15 +42,15 @@ strategy:
     maxFailures: 1
     approval: BeforeWave
     soak: 1h
-    windows: [{name: nights, kind: Deny, schedule: "*/5 0-3,22 ? JAN mon-fri", duration: 6h}]
+    windows:
+    - {name: nights, kind: Deny, schedule: "*/5 0-3,22 ? JAN mon-fri", duration: 6h}
+    - {name: evenings, kind: Allow, schedule: "0 22 * * 1-5", duration: 6h, timeZone: Europe/Amsterdam}
   - {name: rest, selector: {}, maxFailures: 0%}
   unmatchedClusters: Exclude
   minReady: 30s
   progressDeadline: 15m
   unreachable: {policy: Fail, after: 5m}
   onFailure: Rollback
-  onNewRevision: Finish
-  windows: [{name: nights, kind: Allow, schedule: "0 22 * * 1-5", duration: 6h, timeZone: Europe/Amsterdam}]
 removal: {policy: Orphan, whenClusterGone: Abandon, limit: 3}
 deletionPolicy: Delete
 historyLimit: 10`
@@ -60,7 +60,7 @@ func withWave(fields string) string {
 }
 
 func withWindow(fields string) string {
-	return rollout + "\nstrategy: {windows: [{name: a, kind: Allow, duration: 1h, " + fields + "}]}"
+	return withWave("windows: [{name: a, kind: Allow, duration: 1h, " + fields + "}]")
 }
 
 func withClusters(entries string) string {
@@ -94,10 +94,10 @@ func TestRolloutAdmission(t *testing.T) {
 		"our labels":        {reason: "they say whom a child belongs to", spec: strings.Replace(rollout, "template: {", "template: {metadata: {labels: {satchel.dev/cluster: a}}, ", 1), want: "spec.template.metadata: Invalid value: labels that begin with satchel.dev/ are set by the rollout"},
 		"our annotations":   {reason: "they say what was started", spec: strings.Replace(rollout, "template: {", "template: {metadata: {annotations: {satchel.dev/rollout-start: a}}, ", 1), want: "spec.template.metadata: Invalid value: annotations that begin with satchel.dev/rollout- are set by the rollout"},
 
-		"empty variable":  {reason: "of what?", spec: variable("name: a"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation property value] must be set"},
-		"two values":      {reason: "which one?", spec: variable("name: a, label: a, value: b"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation property value] must be set"},
+		"empty variable":  {reason: "of what?", spec: variable("name: a"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation value] must be set"},
+		"two values":      {reason: "which one?", spec: variable("name: a, label: a, value: b"), want: "spec.variables[0]: Invalid value: " + exactlyOne + "[label annotation value] must be set"},
 		"default of all":  {reason: "it would never be used", spec: variable("name: a, value: b, default: c"), want: "spec.variables[0]: Invalid value: a variable with a value has no default"},
-		"predefined name": {reason: "it is the name of the cluster", spec: variable("name: cluster, value: b"), want: "spec.variables[0].name: Invalid value: \"cluster\": must be a name of letters, digits and '_', and not cluster or bucket with a number, which are predefined"},
+		"predefined name": {reason: "it is the name of the cluster", spec: variable("name: cluster, value: b"), want: "spec.variables[0].name: Invalid value: \"cluster\": must be a name of letters, digits and '_', and not cluster, which is predefined"},
 
 		"reserved wave":      {reason: "it is added after all", spec: strings.Replace(withWave(""), "name: a,", "name: unmatched,", 1), want: "spec.strategy.waves[0].name: Invalid value: \"unmatched\": must be lower-case letters, digits and '-', and not unmatched, removal or takeover"},
 		"twice":              {reason: "status and approvals name them", spec: strings.Replace(withWave(""), "waves: [", "waves: [{name: a, selector: {matchLabels: {a: b}}}, ", 1), want: `spec.strategy.waves[1]: Duplicate value: {"name":"a"}`},
@@ -110,11 +110,11 @@ func TestRolloutAdmission(t *testing.T) {
 		"more than all":      {reason: "a mistake", spec: withWave(`maxFailures: "101%"`), want: `spec.strategy.waves[0].maxFailures: Invalid value: "101%": spec.strategy.waves[0].maxFailures in body should match '^([1-9]?[0-9]|100)%$'`},
 		"approval":           {reason: "only what is written", spec: withWave("approval: Manual"), want: `spec.strategy.waves[0].approval: Unsupported value: "Manual": supported values: "None", "BeforeWave", "AfterWave", "Both"`},
 
-		"seconds":     {reason: "CronJobs have none", spec: withWindow(`schedule: "0 0 22 * * 1-5"`), want: `spec.strategy.windows[0].schedule: Invalid value: "0 0 22 * * 1-5": ` + schedule},
-		"shortcut":    {reason: "its time is not visible", spec: withWindow(`schedule: "@daily"`), want: `spec.strategy.windows[0].schedule: Invalid value: "@daily": ` + schedule},
-		"zone inside": {reason: "there is a field for it", spec: withWindow(`schedule: "TZ=UTC 0 * * * *"`), want: `spec.strategy.windows[0].schedule: Invalid value: "TZ=UTC 0 * * * *": ` + schedule},
-		"local":       {reason: "of which machine?", spec: withWindow(`schedule: "0 22 * * *", timeZone: Local`), want: `spec.strategy.windows[0].timeZone: Invalid value: "Local": must be the name of a time zone such as Europe/Amsterdam`},
-		"path":        {reason: "zones are files", spec: withWindow(`schedule: "0 22 * * *", timeZone: "../x"`), want: `spec.strategy.windows[0].timeZone: Invalid value: "../x": must be the name of a time zone such as Europe/Amsterdam`},
+		"seconds":     {reason: "CronJobs have none", spec: withWindow(`schedule: "0 0 22 * * 1-5"`), want: `spec.strategy.waves[0].windows[0].schedule: Invalid value: "0 0 22 * * 1-5": ` + schedule},
+		"shortcut":    {reason: "its time is not visible", spec: withWindow(`schedule: "@daily"`), want: `spec.strategy.waves[0].windows[0].schedule: Invalid value: "@daily": ` + schedule},
+		"zone inside": {reason: "there is a field for it", spec: withWindow(`schedule: "TZ=UTC 0 * * * *"`), want: `spec.strategy.waves[0].windows[0].schedule: Invalid value: "TZ=UTC 0 * * * *": ` + schedule},
+		"local":       {reason: "of which machine?", spec: withWindow(`schedule: "0 22 * * *", timeZone: Local`), want: `spec.strategy.waves[0].windows[0].timeZone: Invalid value: "Local": must be the name of a time zone such as Europe/Amsterdam`},
+		"path":        {reason: "zones are files", spec: withWindow(`schedule: "0 22 * * *", timeZone: "../x"`), want: `spec.strategy.waves[0].windows[0].timeZone: Invalid value: "../x": must be the name of a time zone such as Europe/Amsterdam`},
 
 		"no removal": {reason: "a limit that is never raised", spec: rollout + "\nremoval: {limit: 0}", want: "spec.removal.limit: Invalid value: 0: must be a number of at least 1, or a percentage from 1% to 100%"},
 		"history":    {reason: "the status is small", spec: rollout + "\nhistoryLimit: 11", want: "spec.historyLimit: Invalid value: 11: spec.historyLimit in body should be less than or equal to 10"},

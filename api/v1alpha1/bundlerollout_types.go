@@ -264,9 +264,8 @@ type RolloutTemplate struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.labels) || !self.labels.exists(k, k.startsWith('satchel.dev/'))",message="labels that begin with satchel.dev/ are set by the rollout"
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || !self.annotations.exists(k, k.startsWith('satchel.dev/rollout-'))",message="annotations that begin with satchel.dev/rollout- are set by the rollout"
 type RolloutTemplateMetadata struct {
-	// Labels of the BundleDeployments. $(bucketN) in a value, such as $(bucket4), is replaced by
-	// a number from 0 to N-1 that depends on the name of the cluster: label
-	// sharding.fluxcd.io/key with shard$(bucket4) distributes them over four shards.
+	// Labels of the BundleDeployments. Variables in a value are replaced: the label
+	// sharding.fluxcd.io/key with $(shard) distributes them over the shards that labels of the clusters name.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Labels map[string]string `json:"labels,omitempty"`
@@ -279,14 +278,14 @@ type RolloutTemplateMetadata struct {
 
 // RolloutVariable is a value that differs between clusters.
 //
-// +kubebuilder:validation:ExactlyOneOf=label;annotation;property;value
+// +kubebuilder:validation:ExactlyOneOf=label;annotation;value
 // +kubebuilder:validation:XValidation:rule="!has(self.value) || !has(self.default)",message="a variable with a value has no default"
 type RolloutVariable struct {
 	// Name of the variable.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[_a-zA-Z][_a-zA-Z0-9]*$') && self != 'cluster' && !self.matches('^bucket[0-9]+$')",message="must be a name of letters, digits and '_', and not cluster or bucket with a number, which are predefined"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[_a-zA-Z][_a-zA-Z0-9]*$') && self != 'cluster'",message="must be a name of letters, digits and '_', and not cluster, which is predefined"
 	Name string `json:"name"`
 
 	// Label of the cluster that holds the value.
@@ -301,18 +300,12 @@ type RolloutVariable struct {
 	// +kubebuilder:validation:MaxLength=317
 	Annotation string `json:"annotation,omitempty"`
 
-	// Property of the ClusterProfile of the cluster that holds the value.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Property string `json:"property,omitempty"`
-
 	// Value is the same for all clusters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Value *string `json:"value,omitempty"`
 
-	// Default is the value of clusters that lack the label, annotation or property. A cluster
+	// Default is the value of clusters that lack the label or annotation. A cluster
 	// without a value and a default is reported as failed, and is not changed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

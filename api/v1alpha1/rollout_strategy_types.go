@@ -60,20 +60,6 @@ type RolloutStrategy struct {
 	// +optional
 	// +kubebuilder:default=Pause
 	OnFailure RolloutFailureAction `json:"onFailure,omitempty"`
-
-	// OnNewRevision says what a new revision does to a run that is not complete. Restart, the default, begins with the
-	// first wave again, with the new revision. Finish completes the run first.
-	// +optional
-	// +kubebuilder:default=Restart
-	OnNewRevision NewRevisionAction `json:"onNewRevision,omitempty"`
-
-	// Windows are times at which clusters may be started, in all waves. They do not stop what was started. A window of
-	// kind Deny has precedence; where there is one of kind Allow, one of these has to be open.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=16
-	Windows []RolloutWindow `json:"windows,omitempty"`
 }
 
 // RolloutWave is a group of clusters.
@@ -132,7 +118,8 @@ type RolloutWave struct {
 	// +optional
 	Soak Duration `json:"soak,omitzero"`
 
-	// Windows of the wave, in addition to those of the strategy: both have to be open.
+	// Windows are times at which clusters of the wave may be started. They do not stop what was started. A window of
+	// kind Deny has precedence; where there is one of kind Allow, one of these has to be open.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -180,18 +167,6 @@ const (
 	RolloutRollback RolloutFailureAction = "Rollback"
 	// RolloutContinue goes on.
 	RolloutContinue RolloutFailureAction = "Continue"
-)
-
-// NewRevisionAction says what a new revision does to a run that is not complete.
-// +kubebuilder:validation:Enum=Restart;Finish
-type NewRevisionAction string
-
-// Actions when there is a new revision.
-const (
-	// NewRevisionRestart begins with the first wave again.
-	NewRevisionRestart NewRevisionAction = "Restart"
-	// NewRevisionFinish completes the run first.
-	NewRevisionFinish NewRevisionAction = "Finish"
 )
 
 // UnreachableClusters says how clusters are treated that cannot be reached.

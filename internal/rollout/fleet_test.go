@@ -105,6 +105,18 @@ var (
 	testStages = []string{"r1", "r2", "r3"}
 )
 
+// setWindows sets the windows of all waves.
+func (s *Strategy) setWindows(list windows.List) {
+	s.Waves = slices.Clone(s.Waves)
+	for i := range s.Waves {
+		s.Waves[i].windows = list
+	}
+}
+
+func (s *Strategy) hasWindows() bool {
+	return slices.ContainsFunc(s.Waves, func(w Wave) bool { return len(w.windows) > 0 })
+}
+
 func mustWindows(from ...v1alpha1.RolloutWindow) windows.List {
 	read, err := windows.Read("windows", from)
 	if err != nil {
@@ -199,10 +211,10 @@ func (f *fleet) perturb() {
 	case 2:
 		f.approvals = !f.approvals
 	case 3:
-		if f.strategy.windows == nil {
-			f.strategy.windows = neverOpen
+		if f.strategy.hasWindows() {
+			f.strategy.setWindows(nil)
 		} else {
-			f.strategy.windows = nil
+			f.strategy.setWindows(neverOpen)
 		}
 	case 4:
 		f.join(m, !m.selected)
@@ -399,7 +411,7 @@ func (f *fleet) reconcileRollout(p *process) {
 		f.act(p, append(slices.Clone(p.toDo), p.status.Starting...))
 	}
 	wanted := v1alpha1.RolloutRevision{Name: f.wanted, Digest: "sha256:" + f.wanted}
-	course := Course{Status: &p.status, Wanted: &wanted, Finish: f.finish, HistoryLimit: 5, Now: metav1.Time{Time: f.now}, Retry: f.retries && f.chance(3)}
+	course := Course{Status: &p.status, Wanted: &wanted, HistoryLimit: 5, Now: metav1.Time{Time: f.now}, Retry: f.retries && f.chance(3)}
 	Steer(course)
 	in := f.input(p)
 	out := Decide(in)

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/rollout/windows"
 )
 
 // goForward completes waves and starts clusters.
@@ -153,7 +152,7 @@ func (d *decider) gates(wave int) string {
 
 // windowsOf tells whether the windows keep clusters of a wave from being started.
 func (d *decider) windowsOf(wave int) string {
-	opens := windows.Opening(d.in.Now, d.in.Strategy.windows, d.in.Strategy.Waves[wave].windows)
+	opens := d.in.Strategy.Waves[wave].windows.Opening(d.in.Now)
 	if opens.Equal(d.in.Now) {
 		return ""
 	}

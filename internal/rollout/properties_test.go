@@ -66,7 +66,8 @@ var allReasons = []string{
 
 // settle opens all gates and waits: R5.
 func (f *fleet) settle() {
-	f.suspended, f.approvals, f.strategy.windows, f.finish = false, true, nil, false
+	f.suspended, f.approvals = false, true
+	f.strategy.setWindows(nil)
 	f.retries = false
 	f.abandon, f.unlisted = true, false
 	f.processes = f.processes[len(f.processes)-1:]
@@ -252,7 +253,7 @@ func (f *fleet) checkGates(v *view) {
 		case v.in.Return && revision != v.in.Current.Name:
 			f.fail("R6: %s gets %s in a return", fact.Name, revision)
 		case v.in.Return:
-		case len(v.in.Strategy.windows) > 0:
+		case v.in.Strategy.hasWindows():
 			f.fail("R6: %s begins outside of the window", fact.Name)
 		case revision == v.in.Update.Name && !isCurrent && rules.needsApprovalBefore() && len(v.in.Approvals) == 0:
 			f.fail("R6: %s begins without an approval", fact.Name)
@@ -441,7 +442,7 @@ var whyChecks = map[string]func(*view) bool{
 		return status.SuccessTime != nil && (len(v.out.Look) > 0 || v.in.Now.Before(status.SuccessTime.Add(v.in.Strategy.Waves[v.out.Open].soak)))
 	},
 	v1alpha1.ReasonApprovalPending: func(v *view) bool { return len(v.in.Approvals) == 0 },
-	v1alpha1.ReasonOutsideWindow:   func(v *view) bool { return len(v.in.Strategy.windows) > 0 },
+	v1alpha1.ReasonOutsideWindow:   func(v *view) bool { return v.in.Strategy.hasWindows() },
 	v1alpha1.ReasonSuspended:       func(v *view) bool { return v.in.Suspended },
 	v1alpha1.ReasonHeld:            func(v *view) bool { return v.count(v.out.Open, Held) > 0 && v.moving(v.out.Open) == 0 },
 	v1alpha1.ReasonNoClusterReachable: func(v *view) bool {

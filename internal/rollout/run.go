@@ -15,8 +15,6 @@ type Course struct {
 	Status *v1alpha1.BundleRolloutStatus
 	// Wanted is the revision that spec.revision names, or else the newest one of the source and the spec; nil while there is none.
 	Wanted *v1alpha1.RolloutRevision
-	// Finish is spec.strategy.onNewRevision: a run is completed before a newer revision begins.
-	Finish bool
 	// Retry tells that a reconcile was requested, or that the spec changed, since the revision was rejected.
 	Retry bool
 	// HistoryLimit is spec.historyLimit.
@@ -44,8 +42,6 @@ func Steer(course Course) bool {
 		return abort(course)
 	case isRejected || completed(status):
 		return begin(course)
-	case course.Finish:
-		return false
 	}
 	finishRun(course, v1alpha1.RolloutSuperseded)
 	return begin(course)

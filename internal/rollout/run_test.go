@@ -22,7 +22,7 @@ func TestSteer(t *testing.T) {
 		reason                  string
 		update, current, wanted string
 		rejected                string
-		finish, retry           bool
+		retry                   bool
 		wantUpdate, wantReject  string
 		outcome                 v1alpha1.RolloutOutcome
 		run                     int64
@@ -32,9 +32,8 @@ func TestSteer(t *testing.T) {
 		"the same":               {reason: "nothing to do", update: "r1", wanted: "r1", wantUpdate: "r1", run: 1},
 		"complete":               {reason: "the next one", update: "r1", current: "r1", wanted: "r2", wantUpdate: "r2", run: 2},
 		"newer in a run":         {reason: "the newest wins", update: "r2", current: "r1", wanted: "r3", wantUpdate: "r3", run: 2, outcome: v1alpha1.RolloutSuperseded},
-		"newer, to finish":       {reason: "the run is completed first", update: "r2", current: "r1", wanted: "r3", finish: true, wantUpdate: "r2", run: 1},
-		"newer after completion": {reason: "it is finished", update: "r2", current: "r2", wanted: "r3", finish: true, wantUpdate: "r3", run: 2},
-		"newer after rejection":  {reason: "the source moved", update: "r2", current: "r1", rejected: "r2", wanted: "r3", finish: true, wantUpdate: "r3", run: 2},
+		"newer after completion": {reason: "it is finished", update: "r2", current: "r2", wanted: "r3", wantUpdate: "r3", run: 2},
+		"newer after rejection":  {reason: "the source moved", update: "r2", current: "r1", rejected: "r2", wanted: "r3", wantUpdate: "r3", run: 2},
 		"abort":                  {reason: "back to the current one", update: "r2", current: "r1", wanted: "r1", wantUpdate: "r2", wantReject: "r2", run: 1, outcome: v1alpha1.RolloutAborted},
 		"abort, again":           {reason: "it is on its way", update: "r2", current: "r1", rejected: "r2", wanted: "r1", retry: true, wantUpdate: "r2", wantReject: "r2", run: 1},
 		"rejected":               {reason: "it is not tried again", update: "r2", current: "r1", rejected: "r2", wanted: "r2", wantUpdate: "r2", wantReject: "r2", run: 1},
@@ -44,7 +43,7 @@ func TestSteer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := &v1alpha1.BundleRolloutStatus{UpdateRevision: revision(tc.update), CurrentRevision: revision(tc.current), RejectedRevision: tc.rejected, Run: 1, Waves: []v1alpha1.RolloutWaveStatus{{Name: "w"}}}
-			changed := Steer(Course{Status: status, Wanted: revision(tc.wanted), Finish: tc.finish, Retry: tc.retry, HistoryLimit: 5, Now: metav1.NewTime(testStart)})
+			changed := Steer(Course{Status: status, Wanted: revision(tc.wanted), Retry: tc.retry, HistoryLimit: 5, Now: metav1.NewTime(testStart)})
 			update := ""
 			if status.UpdateRevision != nil {
 				update = status.UpdateRevision.Name

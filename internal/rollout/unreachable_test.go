@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
-	"github.com/satchel-dev/satchel/internal/rollout/windows"
 )
 
 // unreachableFleet has two waves. In the first one, a has r3, and b was started with r2, and cannot be reached since before that had ended.
@@ -57,7 +56,7 @@ func TestR30OutdatedStart(t *testing.T) {
 		"suspended":         {reason: "a person holds it", change: func(_ *Input, b *Fact) { b.Child.Suspended = true }},
 		"no spec":           {reason: "none is begun with half a name", change: func(_ *Input, b *Fact) { b.Invalid = "no value" }},
 		"rollout suspended": {reason: "nothing is started", change: func(in *Input, _ *Fact) { in.Suspended = true }},
-		"outside":           {reason: "of the windows", change: func(in *Input, _ *Fact) { in.Strategy.windows = neverOpen }},
+		"outside":           {reason: "of the windows", change: func(in *Input, _ *Fact) { in.Strategy.setWindows(neverOpen) }},
 		"too many fail":     {reason: "nothing is started", change: func(in *Input, _ *Fact) { in.Clusters[0].Child.Stalled = true }},
 		"not for long":      {reason: "it has its place still, and is moved as one that can be reached", change: func(_ *Input, b *Fact) { b.UnreachableSince = testStart }, want: "r3"},
 		"recorded": {reason: "it is being written", change: func(in *Input, _ *Fact) {
@@ -102,9 +101,10 @@ func completed1(in *Input) []v1alpha1.RolloutWaveStatus {
 func TestR30OutdatedStartWaits(t *testing.T) {
 	in := unreachableFleet(t)
 	in.Waves = completed1(in)
-	in.Strategy.windows = mustWindows(v1alpha1.RolloutWindow{Name: "evening", Kind: v1alpha1.WindowAllow, Schedule: "0 18 * * *", Duration: v1alpha1.Duration{Duration: time.Hour}})
+	evening := mustWindows(v1alpha1.RolloutWindow{Name: "evening", Kind: v1alpha1.WindowAllow, Schedule: "0 18 * * *", Duration: v1alpha1.Duration{Duration: time.Hour}})
+	in.Strategy.setWindows(evening)
 	out := Decide(in)
-	opens := windows.Opening(in.Now, in.Strategy.windows)
+	opens := evening.Opening(in.Now)
 	if len(out.Starts) > 0 || out.Recheck != opens.Sub(in.Now) {
 		t.Fatalf("outside of the window: %+v, again in %s, want %s", out.Starts, out.Recheck, opens.Sub(in.Now))
 	}

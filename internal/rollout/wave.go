@@ -36,7 +36,6 @@ type Strategy struct {
 	unreachableAfter time.Duration
 	unreachable      v1alpha1.UnreachablePolicy
 	onFailure        v1alpha1.RolloutFailureAction
-	windows          windows.List
 }
 
 // Wave is a wave of a strategy, checked, with all defaults.
@@ -62,9 +61,7 @@ func ReadStrategy(spec *v1alpha1.RolloutStrategy) (*Strategy, error) {
 		unreachable:      cmp.Or(spec.Unreachable.Policy, v1alpha1.UnreachableSkip),
 		onFailure:        cmp.Or(spec.OnFailure, v1alpha1.RolloutPause),
 	}
-	var problem error
-	read.windows, problem = windows.Read("spec.strategy.windows", spec.Windows)
-	problems := []error{problem}
+	var problems []error
 	for i := range spec.Waves {
 		wave, err := readWave(fmt.Sprintf("spec.strategy.waves[%d]", i), &spec.Waves[i])
 		problems = append(problems, err)
@@ -151,7 +148,6 @@ func (w *Wave) NeedsApprovalAfter() bool { return w.needsApprovalAfter() }
 // WithoutGates is the strategy without approvals and windows.
 func (s *Strategy) WithoutGates() *Strategy {
 	free := *s
-	free.windows = nil
 	free.Waves = slices.Clone(s.Waves)
 	for i := range free.Waves {
 		free.Waves[i].approval = v1alpha1.WaveApprovalNone

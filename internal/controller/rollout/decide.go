@@ -84,7 +84,7 @@ func (s *state) course() rollout.Course {
 	}
 	return rollout.Course{
 		HistoryLimit: int(limit), Approvals: s.approvals.ForDecision(),
-		Status: &s.object.Status, Wanted: wanted, Finish: s.object.Spec.Strategy.OnNewRevision == v1alpha1.NewRevisionFinish,
+		Status: &s.object.Status, Wanted: wanted,
 		Retry: s.object.Status.ObservedGeneration != s.object.Generation || requested != "" && requested != s.object.Status.LastHandledReconcileAt,
 		Now:   metav1.NewTime(s.now),
 	}

@@ -52,7 +52,7 @@ func TestR32Kstatus(t *testing.T) {
 	r.until("v1 complete", complete("v1"))
 	judge("complete", status.CurrentStatus)
 
-	r.edit(func(o *v1alpha1.BundleRollout) { o.Spec.Strategy.Windows = []v1alpha1.RolloutWindow{never} })
+	r.edit(func(o *v1alpha1.BundleRollout) { setWindows(o, never) })
 	judge("changed", status.InProgressStatus)
 	r.publish("v2")
 	r.until("outside of the window", because(v1alpha1.ReasonOutsideWindow))
@@ -62,7 +62,7 @@ func TestR32Kstatus(t *testing.T) {
 	judge("suspended", status.CurrentStatus)
 	r.edit(func(o *v1alpha1.BundleRollout) {
 		o.Spec.Suspend = false
-		o.Spec.Strategy.Windows = nil
+		setWindows(o)
 		o.Spec.Strategy.Waves[0].Soak = v1alpha1.Duration{Duration: 10 * time.Second}
 	})
 	r.until("soaking", because(v1alpha1.ReasonSoaking))
@@ -82,4 +82,11 @@ func TestR32Kstatus(t *testing.T) {
 	}
 	_ = r.step()
 	judge("being deleted", status.TerminatingStatus)
+}
+
+// setWindows sets the windows of all waves.
+func setWindows(o *v1alpha1.BundleRollout, windows ...v1alpha1.RolloutWindow) {
+	for i := range o.Spec.Strategy.Waves {
+		o.Spec.Strategy.Waves[i].Windows = windows
+	}
 }

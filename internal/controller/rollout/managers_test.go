@@ -36,7 +36,7 @@ func (r *rig) report(object *unstructured.Unstructured, status string) {
 	}
 }
 
-// TestClusterProfiles takes clusters from ClusterProfiles, with variables from their properties, with the CRD of cluster-inventory-api.
+// TestClusterProfiles takes clusters from ClusterProfiles, with variables from their labels, with the CRD of cluster-inventory-api.
 // A cluster of which the control plane is not healthy is not waited for.
 func TestClusterProfiles(t *testing.T) {
 	r := newRig(t)
@@ -46,13 +46,12 @@ func TestClusterProfiles(t *testing.T) {
 	r.publish("v1")
 	all := map[string]*unstructured.Unstructured{}
 	for on, ring := range map[string]string{"c1": "one", "c2": "two", "c3": "two"} {
-		all[on] = r.object(`{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {name: ` + on + `, labels: {ring: ` + ring + `}}, spec: {clusterManager: {name: test}}}`)
+		all[on] = r.object(`{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {name: ` + on + `, labels: {ring: ` + ring + `, region: eu-` + on + `}}, spec: {clusterManager: {name: test}}}`)
 		r.put(all[on])
-		r.report(all[on], `{"properties":[{"name":"region.example.org","value":"eu-`+on+`"}]}`)
 	}
 	r.create(func(spec *v1alpha1.BundleRolloutSpec) {
 		spec.Clusters = []v1alpha1.RolloutClusters{{ClusterProfiles: &v1alpha1.ClusterProfileClusters{AccessProvider: "secret"}}}
-		spec.Variables = []v1alpha1.RolloutVariable{{Name: "region", Property: "region.example.org"}}
+		spec.Variables = []v1alpha1.RolloutVariable{{Name: "region", Label: "region"}}
 		spec.Template.Spec = apiextensionsv1.JSON{Raw: []byte(`{"serviceAccountName":"deployer","path":"overlays/$(region)"}`)}
 	})
 	r.until("the list is denied", func(o *v1alpha1.BundleRollout) bool { return condition(o, "ClustersKnown") == "False Unauthorized" })

@@ -46,7 +46,7 @@ func TestM38Growth(t *testing.T) {
 		template  string
 		overrides []v1alpha1.RolloutOverride
 		variables []v1alpha1.RolloutVariable
-		big       string // the annotation, label and property of the cluster
+		big       string // the annotation and label of the cluster
 		fits      bool
 	}{
 		"red-R1":            {reason: "12,000 × 200 kB", template: many(12_000), variables: fromAnnotation, big: long},
@@ -83,7 +83,7 @@ func TestM38Growth(t *testing.T) {
 			}
 			one := map[string]string{"big": tc.big}
 			spec.Clusters = []v1alpha1.RolloutClusters{{Cluster: &v1alpha1.RolloutCluster{Name: "c1", Labels: one, Annotations: one}}}
-			listed := Cluster{Name: "c2", Labels: one, Annotations: one, Properties: one}
+			listed := Cluster{Name: "c2", Labels: one, Annotations: one}
 			check := func(what string, do func() error) {
 				var err error
 				took := allocated(func() { err = do() })
@@ -149,9 +149,9 @@ func TestM38Problems(t *testing.T) {
 	}
 }
 
-// TestM38Keys: of 500 clusters with 255 kB of annotations, labels and properties each, what variables name is kept.
+// TestM38Keys: of 500 clusters with 255 kB of annotations and labels each, what variables name is kept.
 func TestM38Keys(t *testing.T) {
-	spec := &v1alpha1.BundleRolloutSpec{Variables: []v1alpha1.RolloutVariable{{Name: "r", Label: "region"}, {Name: "t", Annotation: "tier"}, {Name: "p", Property: "size"}, {Name: "b", Annotation: "big"}}}
+	spec := &v1alpha1.BundleRolloutSpec{Variables: []v1alpha1.RolloutVariable{{Name: "r", Label: "region"}, {Name: "t", Annotation: "tier"}, {Name: "b", Annotation: "big"}}}
 	spec.Strategy.Waves = []v1alpha1.RolloutWave{{OrderBy: "order"}}
 	spec.Strategy.Waves[0].Selector.MatchLabels = map[string]string{"ring": "one"}
 	spec.Overrides = patches(1, `{}`)
@@ -176,7 +176,7 @@ func TestM38Keys(t *testing.T) {
 			}
 			return all
 		}
-		one := Cluster{Name: "c" + strconv.Itoa(i), Labels: facts(), Annotations: facts("big"), Properties: facts()}
+		one := Cluster{Name: "c" + strconv.Itoa(i), Labels: facts(), Annotations: facts("big")}
 		keys.Keep(&one)
 		kept[one.Name] = one
 	}
@@ -189,8 +189,8 @@ func TestM38Keys(t *testing.T) {
 	if len(one.Labels) != 4 || one.Labels["ring"] != "one" || one.Labels["override"] != "x" || one.Labels["order"] != "1" || one.Labels["region"] != "eu" {
 		t.Errorf("labels: %v", one.Labels)
 	}
-	if len(one.Annotations) != 3 || one.Annotations["tier"] != "gold" || one.Annotations["old"] != "o" || len(one.Properties) != 1 {
-		t.Errorf("%d annotations, %v", len(one.Annotations), one.Properties)
+	if len(one.Annotations) != 3 || one.Annotations["tier"] != "gold" || one.Annotations["old"] != "o" {
+		t.Errorf("%d annotations", len(one.Annotations))
 	}
 	if _, err := values(spec.Variables, &one); err == nil {
 		t.Error("a value that is too long is accepted after it was shortened")

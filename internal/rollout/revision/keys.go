@@ -11,13 +11,13 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
 
-// Keys are the labels, annotations and properties of clusters that a rollout reads. A Secret may have 256 KiB of annotations, and there
+// Keys are the labels and annotations of clusters that a rollout reads. A Secret may have 256 KiB of annotations, and there
 // may be thousands: all others are dropped when clusters are listed.
-type Keys struct{ labels, annotations, properties sets.Set[string] }
+type Keys struct{ labels, annotations sets.Set[string] }
 
 // KeysOf are the keys that a spec and revisions name: in variables, overrides and waves.
 func KeysOf(spec *v1alpha1.BundleRolloutSpec, revisions ...Data) Keys {
-	k := Keys{sets.Set[string]{}, sets.Set[string]{}, sets.Set[string]{}}
+	k := Keys{sets.Set[string]{}, sets.Set[string]{}}
 	k.add(spec.Variables, spec.Overrides)
 	for i := range revisions {
 		k.add(revisions[i].Variables, revisions[i].Overrides)
@@ -34,7 +34,6 @@ func (k Keys) add(variables []v1alpha1.RolloutVariable, overrides []v1alpha1.Rol
 	for i := range variables {
 		k.labels.Insert(variables[i].Label)
 		k.annotations.Insert(variables[i].Annotation)
-		k.properties.Insert(variables[i].Property)
 	}
 	for i := range overrides {
 		k.selector(&overrides[i].Selector)
@@ -52,14 +51,13 @@ func (k Keys) selector(selector *metav1.LabelSelector) {
 
 // Cover tells whether nothing is dropped that other keys name.
 func (k Keys) Cover(other Keys) bool {
-	return k.labels.IsSuperset(other.labels) && k.annotations.IsSuperset(other.annotations) && k.properties.IsSuperset(other.properties)
+	return k.labels.IsSuperset(other.labels) && k.annotations.IsSuperset(other.annotations)
 }
 
 // Keep drops what no key names from a cluster. Of values that are too long only so much is kept that they still are.
 func (k Keys) Keep(cluster *Cluster) {
 	cluster.Labels = kept(cluster.Labels, k.labels)
 	cluster.Annotations = kept(cluster.Annotations, k.annotations)
-	cluster.Properties = kept(cluster.Properties, k.properties)
 }
 
 func kept(from map[string]string, keys sets.Set[string]) map[string]string {

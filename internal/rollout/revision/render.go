@@ -101,7 +101,7 @@ func (r *Renderer) Render(cluster *Cluster) (*Child, error) {
 	}
 	child.Inputs = ownInputs(named, InputsOf(&child.Spec))
 	r.complete(&child.Spec, cluster)
-	return child, r.label(child, cluster)
+	return child, r.label(child, cluster, known)
 }
 
 // Shape is equal for clusters of which the specs differ in nothing but variables: the same overrides select them, and they are reached in
@@ -138,14 +138,17 @@ func (r *Renderer) complete(spec *v1alpha1.BundleDeploymentSpec, cluster *Cluste
 }
 
 // label sets labels and annotations but for those of the start.
-func (r *Renderer) label(child *Child, cluster *Cluster) error {
+func (r *Renderer) label(child *Child, cluster *Cluster, known map[string]string) error {
 	child.Annotations = maps.Clone(r.data.Template.Metadata.Annotations)
 	child.Labels = map[string]string{}
 	left := room(MaxSpecBytes)
 	for key, value := range r.data.Template.Metadata.Labels {
-		expanded, err := expand(value, &left, func(name string) (string, bool) { return bucket(name, cluster.Name) })
+		expanded, err := expand(value, &left, func(name string) (string, bool) {
+			found, has := known[name]
+			return found, has
+		})
 		if err != nil {
-			return fmt.Errorf("spec.template.metadata.labels[%.317s]: %.100q has another variable than $(bucketN)", key, value)
+			return fmt.Errorf("spec.template.metadata.labels[%.317s]: %w", key, err)
 		}
 		child.Labels[key] = expanded
 	}

@@ -33,7 +33,7 @@ func spec(t testing.TB, text string) *v1alpha1.BundleRolloutSpec {
 const full = `
 template:
   metadata:
-    labels: {team: a, sharding.fluxcd.io/key: "shard$(bucket4)"}
+    labels: {team: a, sharding.fluxcd.io/key: "shard-$(region)"}
     annotations: {note: "$(cluster) stays as it is"}
   spec:
     serviceAccountName: deployer
@@ -151,7 +151,7 @@ func TestRenderIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = renderer.Render(&Cluster{Name: "dc3"})
-	if err == nil || !strings.Contains(err.Error(), "spec.processors[0].variables.values.tier: the variable tier has no value: give the cluster the label, annotation or property") {
+	if err == nil || !strings.Contains(err.Error(), "spec.processors[0].variables.values.tier: the variable tier has no value: give the cluster the label or annotation") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func TestSharedInputs(t *testing.T) {
 // FuzzRender is R13: patches, selectors and variables neither panic nor grow without bound, and rendering is deterministic.
 func FuzzRender(f *testing.F) {
 	f.Add(`{"serviceAccountName":"a","path":"$(cluster)"}`, `{"helm":{"values":{"a":1}}}`, "ring", "canary", "$(cluster)$$(x)")
-	f.Add(`{"serviceAccountName":"a"}`, `{"helm":null}`, "", "", "$(bucket0)")
+	f.Add(`{"serviceAccountName":"a"}`, `{"helm":null}`, "", "", "$(cluster0)")
 	f.Add(`null`, `[]`, "a/b/c", "\x00", "$(")
 	f.Fuzz(func(t *testing.T, template, patch, key, value, label string) {
 		s := &v1alpha1.BundleRolloutSpec{}

@@ -4,9 +4,7 @@ package revision
 
 import (
 	"fmt"
-	"hash/fnv"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +20,6 @@ type Cluster struct {
 	Name        string
 	Labels      map[string]string
 	Annotations map[string]string
-	// Properties are those of a ClusterProfile.
-	Properties map[string]string
 	// UID and Created are of the Cluster of Cluster API, or the ClusterProfile, that stands for it; empty where it comes from elsewhere.
 	UID     types.UID
 	Created time.Time
@@ -52,7 +48,7 @@ func values(variables []v1alpha1.RolloutVariable, cluster *Cluster) (map[string]
 	for i := range variables {
 		value, has := valueOf(&variables[i], cluster)
 		if len(value) > MaxValueBytes {
-			return nil, &SizeError{fmt.Errorf("the value of the variable %s has more than %d bytes: shorten the label, annotation or property that it is read from, or use a ConfigMap with $(cluster) in its name in spec.template.spec.processors[].variables.valuesFrom", variables[i].Name, MaxValueBytes)}
+			return nil, &SizeError{fmt.Errorf("the value of the variable %s has more than %d bytes: shorten the label or annotation that it is read from, or use a ConfigMap with $(cluster) in its name in spec.template.spec.processors[].variables.valuesFrom", variables[i].Name, MaxValueBytes)}
 		}
 		if has {
 			found[variables[i].Name] = value
@@ -71,8 +67,6 @@ func valueOf(variable *v1alpha1.RolloutVariable, cluster *Cluster) (string, bool
 		value, has = cluster.Labels[variable.Label]
 	case variable.Annotation != "":
 		value, has = cluster.Annotations[variable.Annotation]
-	case variable.Property != "":
-		value, has = cluster.Properties[variable.Property]
 	}
 	if !has && variable.Default != nil {
 		return *variable.Default, true
@@ -129,7 +123,7 @@ func expand(text string, left *room, values func(name string) (string, bool)) (s
 			value, has = values(text[at[2]:at[3]])
 		}
 		if !has {
-			return "", fmt.Errorf("the variable %.63s has no value: give the cluster the label, annotation or property that it is read from, or the variable a default", text[at[2]:at[3]])
+			return "", fmt.Errorf("the variable %.63s has no value: give the cluster the label or annotation that it is read from, or the variable a default", text[at[2]:at[3]])
 		}
 		if err := left.take(len(value)); err != nil {
 			return "", err
@@ -143,19 +137,4 @@ func expand(text string, left *room, values func(name string) (string, bool)) (s
 	}
 	out.WriteString(text)
 	return out.String(), nil
-}
-
-// bucket is the value of $(bucketN): a number from 0 to N-1 that depends on the name of the cluster.
-func bucket(name, cluster string) (string, bool) {
-	digits, isBucket := strings.CutPrefix(name, "bucket")
-	if !isBucket {
-		return "", false
-	}
-	buckets, err := strconv.ParseUint(digits, 10, 32)
-	if err != nil || buckets == 0 {
-		return "", false
-	}
-	hash := fnv.New32a()
-	hash.Write([]byte(cluster))
-	return strconv.FormatUint(uint64(hash.Sum32())%buckets, 10), true
 }

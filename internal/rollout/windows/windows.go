@@ -25,7 +25,7 @@ type window struct {
 	duration time.Duration
 }
 
-// List are the windows of a strategy, or of a wave, checked.
+// List are the windows of a wave, checked.
 type List []window
 
 // Read checks windows. The error names each one that is wrong, as an element of a field.
@@ -78,17 +78,12 @@ func (w window) closes(at time.Time) time.Time {
 // mostSteps bounds the search for the next opening: windows that overlap for ever have none.
 const mostSteps = 64
 
-// Opening is the first time, from now on, at which all of the lists permit starts: now itself while they do. It is zero
-// where there is no such time, or where windows overlap so often that it was not found.
-func Opening(now time.Time, lists ...List) time.Time {
+// Opening is the first time, from now on, at which the windows permit starts: now itself while they do. It is zero where
+// there is no such time, or where windows overlap so often that it was not found.
+func (w List) Opening(now time.Time) time.Time {
 	at := now
 	for range mostSteps {
-		next := at
-		for _, list := range lists {
-			if next = list.permits(at); !next.Equal(at) {
-				break
-			}
-		}
+		next := w.permits(at)
 		if next.IsZero() || next.Equal(at) {
 			return next
 		}

@@ -63,15 +63,6 @@ func Decode(object *unstructured.Unstructured) (*inventory.ClusterProfile, error
 	return profile, nil
 }
 
-// Properties are those that the cluster manager has observed, by their names.
-func Properties(profile *inventory.ClusterProfile) map[string]string {
-	properties := make(map[string]string, len(profile.Status.Properties))
-	for i := range profile.Status.Properties {
-		properties[profile.Status.Properties[i].Name] = profile.Status.Properties[i].Value
-	}
-	return properties
-}
-
 // Unhealthy tells whether the cluster manager says that the control plane of the cluster does not work.
 func Unhealthy(profile *inventory.ClusterProfile) bool {
 	return apimeta.IsStatusConditionFalse(profile.Status.Conditions, inventory.ClusterConditionControlPlaneHealthy)

@@ -47,7 +47,7 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
-// List returns the clusters of all entries, by name, with the labels, annotations and properties that keys name. Where two entries have
+// List returns the clusters of all entries, by name, with the labels and annotations that keys name. Where two entries have
 // a cluster of the same name, the first one is used. Where one entry cannot be listed, no clusters are returned: an incomplete list looks
 // like clusters that are gone.
 func (l Lister) List(ctx context.Context, namespace, account string, entries []v1alpha1.RolloutClusters, keys revision.Keys) (map[string]revision.Cluster, error) {

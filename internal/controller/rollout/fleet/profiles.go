@@ -43,7 +43,7 @@ func (l Lister) clusterProfiles(ctx context.Context, as tenant.Identity, from *v
 func ofProfile(profile *inventory.ClusterProfile, accessProvider string) *revision.Cluster {
 	return &revision.Cluster{
 		Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations, UID: profile.UID, Created: profile.CreationTimestamp.Time,
-		Properties: clusterprofile.Properties(profile), Unhealthy: clusterprofile.Unhealthy(profile),
+		Unhealthy:  clusterprofile.Unhealthy(profile),
 		KubeConfig: &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: accessProvider}},
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 func TestRecord(t *testing.T) {
@@ -34,32 +33,6 @@ func TestRecord(t *testing.T) {
 	_ = unstructured.SetNestedField(kept.Object, "nonsense", "data", "options")
 	if _, err := ReadRecord(kept); err == nil {
 		t.Error("nonsense was read")
-	}
-}
-
-func definition(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-func TestLost(t *testing.T) {
-	live := definition(t, `
-status: {storedVersions: [v1, v2]}
-spec: {versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {}, b: {properties: {c: {}}}, list: {items: {properties: {d: {}, e: {}}}}}}}}}}, {name: v2}]}`)
-	desired := definition(t, `
-spec: {versions: [{name: v1, schema: {openAPIV3Schema: {properties: {spec: {properties: {a: {}, list: {items: {properties: {d: {}}}}}}}}}}]}`)
-	if diff := cmp.Diff([]string{"v2"}, LostVersions(live, desired)); diff != "" {
-		t.Errorf("versions: -want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"v1.spec.b", "v1.spec.list[].e"}, LostFields(live, desired)); diff != "" {
-		t.Errorf("fields: -want +got:\n%s", diff)
-	}
-	if lost := LostFields(desired, live); len(lost) > 0 {
-		t.Errorf("an upgrade loses %v", lost)
 	}
 }
 

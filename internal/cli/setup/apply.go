@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -92,7 +93,7 @@ func sameContent(before, after *unstructured.Unstructured) bool {
 		unstructured.RemoveNestedField(o.Object, "status")
 		return o.Object
 	}
-	return equalJSON(content(before), content(after))
+	return equality.Semantic.DeepEqual(content(before), content(after))
 }
 
 // carryOut applies the objects. The record is written before the objects that it lists, so that an interruption leaves no
@@ -148,7 +149,7 @@ func (i *installer) remember(ctx context.Context, record install.Record) error {
 func (i *installer) put(ctx context.Context, p *piece) error {
 	switch {
 	case p.recreate != "":
-		if err := i.takeAway(ctx, p); err != nil {
+		if err := i.deleteFirst(ctx, p); err != nil {
 			return err
 		}
 	case p.live != nil:
@@ -172,8 +173,8 @@ func (i *installer) tell(outcome pieceOutcome, id install.ID, why string) {
 	fmt.Fprintf(i.app.Streams.Out, "%-9s %s%s\n", outcome, view.Inline(id.String()), why)
 }
 
-// takeAway deletes an object and waits until it is gone, with what belongs to it.
-func (i *installer) takeAway(ctx context.Context, p *piece) error {
+// deleteFirst deletes an object that cannot be changed in place, and waits until it and what belongs to it are gone.
+func (i *installer) deleteFirst(ctx context.Context, p *piece) error {
 	foreground, uid := metav1.DeletePropagationForeground, p.live.GetUID()
 	err := i.Bodies.Resource(p.resource).Namespace(p.id.Namespace).Delete(ctx, p.id.Name,
 		metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &uid}})

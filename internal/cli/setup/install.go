@@ -51,8 +51,8 @@ stored in the cluster, so an upgrade only needs those that change; with --values
 --with rollouts adds BundleRollouts, which install a bundle on many clusters. An upgrade keeps them; to remove their
 controller again, use --set rollouts.enabled=false.
 
-It does not take over an installation of Helm, Flux or Argo CD, does not downgrade to CRDs that cannot read the stored
-objects, and downgrades only with --allow-downgrade. It never removes CustomResourceDefinitions and volumes.
+It does not take over an installation of Helm, Flux or Argo CD, and downgrades only with --allow-downgrade. The API server
+refuses CRDs that cannot read the stored objects. It never removes CustomResourceDefinitions and volumes.
 
 Exit codes:
 

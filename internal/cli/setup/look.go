@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,24 +140,29 @@ func pieces(ctx context.Context, e *check.Examiner, desired []*unstructured.Unst
 	return pieces, errors.Join(append(problems, context.Cause(ctx))...)
 }
 
-// whyRecreate says why an object cannot be updated in place; empty if it can.
+// immutable are fields of installed objects that the API server does not change, and what a difference means.
+var immutable = map[string]struct {
+	path []string
+	why  string
+}{
+	"Deployment":         {[]string{"spec", "selector"}, "its selector is another one"},
+	"ClusterRoleBinding": {[]string{"roleRef"}, "it binds another role"},
+	"RoleBinding":        {[]string{"roleRef"}, "it binds another role"},
+}
+
+// whyRecreate says why an object cannot be updated in place; empty if it can. The dry run of the API server would refuse
+// such an update, and an upgrade from the oldest version needs one (docs/installation.md).
 func whyRecreate(live, desired *unstructured.Unstructured) string {
-	differs := func(path ...string) bool {
-		was, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
-		wanted, _, _ := unstructured.NestedFieldNoCopy(desired.Object, path...)
-		return !equalJSON(was, wanted)
+	field, known := immutable[desired.GetKind()]
+	if !known {
+		return ""
 	}
-	switch desired.GetKind() {
-	case "Deployment":
-		if differs("spec", "selector") {
-			return "its selector is another one"
-		}
-	case "ClusterRoleBinding", "RoleBinding":
-		if differs("roleRef") {
-			return "it binds another role"
-		}
+	was, _, _ := unstructured.NestedFieldNoCopy(live.Object, field.path...)
+	wanted, _, _ := unstructured.NestedFieldNoCopy(desired.Object, field.path...)
+	if equality.Semantic.DeepEqual(was, wanted) {
+		return ""
 	}
-	return ""
+	return field.why
 }
 
 // refuse lists what prevents the installation.
@@ -174,9 +180,6 @@ func (i *installer) refuse() error {
 		}
 		if other := elsewhere(p); other != "" {
 			problems = append(problems, fmt.Sprintf("Satchel is installed in the namespace %s (%s): give --system-namespace %s, or uninstall it there first", other, p.id, other))
-		}
-		if p.id.Kind == "CustomResourceDefinition" {
-			problems = append(problems, i.losses(p)...)
 		}
 	}
 	if i.before != nil && !i.flags.downgrade {
@@ -220,37 +223,6 @@ func subjectNamespace(binding *unstructured.Unstructured) string {
 		}
 	}
 	return ""
-}
-
-// mostLost is how many fields are named that a CRD would lose.
-const mostLost = 5
-
-// losses says which fields custom resources would lose with the desired CRD.
-func (i *installer) losses(p *piece) []string {
-	var problems []string
-	if lost := install.LostVersions(p.live, p.desired); len(lost) > 0 {
-		problems = append(problems, fmt.Sprintf("resources of %s are stored as %s, which this program's CRD does not have: they could not be read any more; use a program that has it",
-			p.id.Name, view.WordList(lost)))
-	}
-	lost := install.LostFields(p.live, p.desired)
-	if len(lost) == 0 || i.flags.downgrade || i.isUpgrade() {
-		return problems
-	}
-	shown := strings.Join(lost[:min(len(lost), mostLost)], ", ")
-	if more := len(lost) - mostLost; more > 0 {
-		shown += fmt.Sprintf(" and %d more", more)
-	}
-	return append(problems, fmt.Sprintf("the CRD %s in the cluster is newer than this program: the fields %s of its resources would be lost; use a newer program, or add --allow-downgrade",
-		p.id.Name, view.Inline(shown)))
-}
-
-// isUpgrade tells that this program is known to be newer than what is installed.
-func (i *installer) isUpgrade() bool {
-	if i.before == nil {
-		return false
-	}
-	order, known := install.Order(i.app.Version.Version, i.before.Version)
-	return known && order > 0
 }
 
 // namespaceThere tells whether the controllers' namespace exists.

@@ -3,9 +3,7 @@
 package setup
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -20,13 +18,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/install"
 	"github.com/satchel-dev/satchel/internal/view"
 )
-
-// equalJSON compares values as the API server would write them.
-func equalJSON(a, b any) bool {
-	first, wrong := json.Marshal(a)
-	second, alsoWrong := json.Marshal(b)
-	return wrong == nil && alsoWrong == nil && bytes.Equal(first, second)
-}
 
 // awaitInstallation waits until the CRDs are served and the controllers run.
 func (i *installer) awaitInstallation(ctx context.Context) error {

@@ -120,8 +120,8 @@ func TestKubeStateMetricsPaths(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != 3 {
-		t.Errorf("there are metrics of %d kinds, want 3", len(kinds))
+	if len(kinds) != 4 {
+		t.Errorf("there are metrics of %d kinds, want 4", len(kinds))
 	}
 }
 

@@ -104,6 +104,9 @@ func TestMetricsOfMonitoring(t *testing.T) {
 		}
 		pages += string(text)
 	}
+	if delete(used, "satchel_resource_info"); len(used) == 0 { // it is of kube-state-metrics
+		t.Error("no metric of a controller is used")
+	}
 	for name := range used {
 		if own := strings.HasPrefix(name, "satchel_") || strings.HasPrefix(name, "gotk_"); own && !strings.Contains(pages, "\n| `"+name+"` |") {
 			t.Errorf("%s is used, and no controller has it", name)

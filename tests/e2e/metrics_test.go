@@ -40,9 +40,7 @@ func TestMetricsOfMonitoringAreServed(t *testing.T) {
 		`leader_election_master_status{name="bundle-source-controller"} 1`, `leader_election_master_status{name="bundle-deployment-controller"} 1`,
 		`workqueue_depth{controller="bundlesource",name="bundlesource"`, `workqueue_depth{controller="bundledeployment",name="bundledeployment"`,
 		`controller_runtime_active_workers{controller="bundledeployment"}`,
-		`satchel_conditions{kind="BundleDeployment",reason="Succeeded",status="True",type="Ready"} 1`,
-		`satchel_conditions{kind="BundleSource",reason="Succeeded",status="True",type="Ready"} 1`,
-		`satchel_objects{state="applied"} 2`, `satchel_applied_objects_total{outcome="created"} 2`,
+		`satchel_applied_objects_total{outcome="created"} 2`,
 		`gotk_reconcile_duration_seconds_count{kind="BundleDeployment",name="app",namespace="` + namespace + `"}`,
 	}
 	for _, name := range strings.Fields(string(names)) {

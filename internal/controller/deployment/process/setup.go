@@ -20,7 +20,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/loader"
 	"github.com/satchel-dev/satchel/internal/artifact/packages"
 	"github.com/satchel-dev/satchel/internal/catalog/lean"
-	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/deployment"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/figures"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
@@ -72,9 +71,6 @@ func (o Options) Setup(ctx context.Context, mgr ctrl.Manager, concurrent int, pa
 		deps.AbandonAfter = -1
 	}
 	deps.Remotely = o.Remote.Concurrent
-	if err := metrics.Registry.Register(census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected()}); err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
 	reconciler := deployment.NewReconciler(deps)
 	if err := o.Approvals.Collect(mgr, reconciler.Approvals().Collector(part)); err != nil {
 		return nil, err

@@ -49,9 +49,7 @@ func (f *Figures) Decided(took time.Duration) {
 var (
 	clustersDesc = prometheus.NewDesc("satchel_rollout_clusters", "How many clusters of a rollout have a state.", []string{"namespace", "name", "state"}, nil)
 	wavesDesc    = prometheus.NewDesc("satchel_rollout_wave", "How many waves of a rollout have a state.", []string{"namespace", "name", "state"}, nil)
-	// The other controllers count the conditions of their kinds by the same metric.
-	conditionsDesc = prometheus.NewDesc("satchel_conditions", "How many objects have a condition, by its status and reason.", []string{"kind", "type", "status", "reason"}, nil)
-	completeDesc   = prometheus.NewDesc("satchel_rollout_last_complete_timestamp_seconds", "When a revision of a rollout last completed all waves.", []string{"namespace", "name"}, nil)
+	completeDesc = prometheus.NewDesc("satchel_rollout_last_complete_timestamp_seconds", "When a revision of a rollout last completed all waves.", []string{"namespace", "name"}, nil)
 )
 
 // Census shows the states of all rollouts when metrics are collected.
@@ -69,7 +67,6 @@ func (c Census) Describe(to chan<- *prometheus.Desc) {
 	to <- clustersDesc
 	to <- wavesDesc
 	to <- completeDesc
-	to <- conditionsDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -90,21 +87,6 @@ func (c Census) Collect(to chan<- prometheus.Metric) {
 	}
 	for i := range all.Items {
 		show(&all.Items[i], to)
-	}
-	countConditions(all.Items, to)
-}
-
-// countConditions counts the conditions of all rollouts.
-func countConditions(all []v1alpha1.BundleRollout, to chan<- prometheus.Metric) {
-	type key struct{ kind, status, reason string }
-	counts := map[key]int{}
-	for i := range all {
-		for _, condition := range all[i].Status.Conditions {
-			counts[key{condition.Type, string(condition.Status), condition.Reason}]++
-		}
-	}
-	for of, count := range counts {
-		to <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, float64(count), v1alpha1.BundleRolloutKind, of.kind, of.status, of.reason)
 	}
 }
 

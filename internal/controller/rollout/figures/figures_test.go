@@ -18,9 +18,6 @@ import (
 )
 
 const shown = `
-# HELP satchel_conditions How many objects have a condition, by its status and reason.
-# TYPE satchel_conditions gauge
-satchel_conditions{kind="BundleRollout",reason="Soaking",status="False",type="RolledOut"} 1
 # HELP satchel_rollout_clusters How many clusters of a rollout have a state.
 # TYPE satchel_rollout_clusters gauge
 satchel_rollout_clusters{name="app",namespace="fleet",state="failed"} 1

@@ -18,7 +18,6 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/server"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
-	"github.com/satchel-dev/satchel/internal/controller/census"
 	"github.com/satchel-dev/satchel/internal/controller/egress"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
@@ -44,9 +43,7 @@ func (o Options) Setup(mgr ctrl.Manager, concurrent int, part shard.Shard) error
 	if err != nil {
 		return err
 	}
-	counted := census.Census{Reader: mgr.GetCache(), Shard: part.Listed(), Leads: mgr.Elected(), Sources: true}
-	err = errors.Join(metrics.Registry.Register(figures.StoreCollector{Store: store, Server: handler}), metrics.Registry.Register(counted))
-	if err != nil {
+	if err := metrics.Registry.Register(figures.StoreCollector{Store: store, Server: handler}); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	if err := errors.Join(deps.Running.Register(metrics.Registry), mgr.AddHealthzCheck("reconciles", deps.Running.Check)); err != nil {

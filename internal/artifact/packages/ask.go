@@ -4,14 +4,14 @@ package packages
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
@@ -57,7 +57,7 @@ func (r *Reader) ask(ctx context.Context, c Catalog, name string, was header, ke
 			return Found{}, fmt.Errorf("receiving the problem of the package: %w", err)
 		}
 		now.Problem = strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
-		now.Digest = digestOf(text)
+		now.Digest = digest.FromBytes(text).String()
 		return r.keep(now, lean.Parsed{})
 	case http.StatusOK:
 		return r.receive(ctx, now, response)
@@ -76,15 +76,15 @@ func (r *Reader) receive(ctx context.Context, now header, response *http.Respons
 		return Found{}, fmt.Errorf("receiving the package: %w", err)
 	}
 	defer draft.Discard()
-	sum := sha256.New()
-	received, err := io.Copy(io.MultiWriter(draft, sum), io.LimitReader(response.Body, mostBytes+1))
+	digester := digest.Canonical.Digester()
+	received, err := io.Copy(io.MultiWriter(draft, digester.Hash()), io.LimitReader(response.Body, mostBytes+1))
 	if err != nil {
 		return Found{}, fmt.Errorf("receiving the package: %w", err)
 	}
 	if received > mostBytes {
 		return Found{}, fmt.Errorf("the package has more than %d bytes", mostBytes)
 	}
-	now.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	now.Digest = digester.Digest().String()
 	if tag := response.Header.Get("Etag"); tag != `"`+now.Digest+`"` {
 		return Found{}, fmt.Errorf("the package has the digest %s, and the artifact server says %.100s", now.Digest, tag)
 	}
@@ -99,11 +99,6 @@ func (r *Reader) receive(ctx context.Context, now header, response *http.Respons
 	}
 	now.Problem = parsed.Problem
 	return r.keep(now, parsed)
-}
-
-func digestOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // request asks until the server that leads answers.

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/catalog/lean"
@@ -76,7 +78,7 @@ func split(content []byte) (header, []byte, error) {
 	if err := json.Unmarshal(first, &of); err != nil {
 		return of, nil, err
 	}
-	if (of.Parsed != "") != (of.Digest != "" && of.Problem == "") || of.Parsed != "" && digestOf(encoded) != of.Parsed {
+	if (of.Parsed != "") != (of.Digest != "" && of.Problem == "") || of.Parsed != "" && digest.FromBytes(encoded).String() != of.Parsed {
 		return of, nil, errors.New("it is damaged")
 	}
 	return of, encoded, nil
@@ -85,7 +87,7 @@ func split(content []byte) (header, []byte, error) {
 // keep stores an answer, and returns it.
 func (r *Reader) keep(of header, parsed lean.Parsed) (Found, error) {
 	if of.Parsed = ""; len(parsed.Package) > 0 {
-		of.Parsed = digestOf(parsed.Package)
+		of.Parsed = digest.FromBytes(parsed.Package).String()
 	}
 	found, err := r.found(of, parsed.Package)
 	if err != nil {

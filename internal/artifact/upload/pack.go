@@ -4,12 +4,13 @@ package upload
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/satchel-dev/satchel/internal/artifact"
 	"github.com/satchel-dev/satchel/internal/fetch"
@@ -64,14 +65,14 @@ func (s *Snapshot) copy(ctx context.Context, files fs.FS) error {
 		writer.CloseWithError(err)
 		packed <- err
 	}()
-	hash := sha256.New()
+	digester := digest.Canonical.Digester()
 	counted := &counter{}
-	err := s.tree.Untar(ctx, io.TeeReader(reader, io.MultiWriter(hash, counted)))
+	err := s.tree.Untar(ctx, io.TeeReader(reader, io.MultiWriter(digester.Hash(), counted)))
 	reader.CloseWithError(err)
 	if failed := <-packed; failed != nil && (err == nil || !errors.Is(failed, err)) {
 		return failed
 	}
-	s.Digest, s.Bytes = fmt.Sprintf("sha256:%x", hash.Sum(nil)), counted.bytes
+	s.Digest, s.Bytes = digester.Digest().String(), counted.bytes
 	return err
 }
 

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/satchel-dev/satchel/internal/catalog"
 	"github.com/satchel-dev/satchel/internal/catalog/fbc"
 )
@@ -208,7 +210,7 @@ func (b *builder) finish() *Index {
 	places := map[string]uint32{}
 	for _, name := range slices.Sorted(maps.Keys(b.packages)) {
 		p := b.packages[name]
-		p.Digest = fmt.Sprintf("sha256:%x", p.hash.Sum(nil))
+		p.Digest = digest.NewDigest(digest.SHA256, p.hash).String()
 		p.Description = p.newest.description
 		places[name] = uint32(len(x.Packages)) //nolint:gosec // bounded by Limits.Packages
 		x.Packages = append(x.Packages, p.Package)

@@ -7,12 +7,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
+
+	digests "github.com/opencontainers/go-digest"
 
 	"github.com/satchel-dev/satchel/internal/fetch"
 )
@@ -56,12 +56,12 @@ func New(o Options) (*Fetcher, error) {
 
 // Resolve returns the digest of all keys and their content; it is the same for the same files.
 func (f *Fetcher) Resolve(context.Context) (fetch.Resolved, error) {
-	hash := sha256.New()
+	digester := digests.Canonical.Digester()
 	for _, file := range f.files {
-		writePart(hash, []byte(file.name))
-		writePart(hash, file.data)
+		writePart(digester.Hash(), []byte(file.name))
+		writePart(digester.Hash(), file.data)
 	}
-	return fetch.Resolved{Digest: fmt.Sprintf("sha256:%x", hash.Sum(nil))}, nil
+	return fetch.Resolved{Digest: digester.Digest().String()}, nil
 }
 
 // writePart writes data after its length, so that no two lists of parts look alike. A hash takes everything.

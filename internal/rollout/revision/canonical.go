@@ -4,11 +4,10 @@ package revision
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
+	"github.com/opencontainers/go-digest"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -37,6 +36,5 @@ func DigestOf(value any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("computing a digest: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return digest.FromBytes(text).String(), nil
 }

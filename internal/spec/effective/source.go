@@ -3,13 +3,14 @@
 package effective
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/opencontainers/go-digest"
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 )
@@ -52,7 +53,7 @@ func CatalogDigest(spec *v1alpha1.BundleCatalogSpec) string {
 	if err != nil { // plain structs always encode
 		return ""
 	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(encoded))
+	return digest.FromBytes(encoded).String()
 }
 
 // SourceProblem says what of the spec cannot be read, although it was stored; nil when
@@ -179,7 +180,7 @@ func SourcesDigest(spec *v1alpha1.BundleSourceSpec) string {
 	if spec.Ignore != "" {
 		encoded = append(append(encoded, 0), spec.Ignore...)
 	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(encoded))
+	return digest.FromBytes(encoded).String()
 }
 
 // UploadDigest is the digest of the content that has to be uploaded; empty where the

@@ -13,15 +13,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
 	"github.com/satchel-dev/satchel/internal/apply/inventory/objectjson"
 	"github.com/satchel-dev/satchel/internal/format"
 )
-
-// prefix begins each digest.
-const prefix = "sha256:"
 
 // lastApplied is the annotation with kubectl's copy of what it applied, including the values of Secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -61,13 +59,12 @@ func Content(objects []*unstructured.Unstructured, installNamespace string) (str
 		}
 		sum.Write(line)
 	}
-	return prefix + hex.EncodeToString(sum.Sum(nil)), nil
+	return digest.NewDigest(digest.SHA256, sum).String(), nil
 }
 
 // Of digests lines that contain no line ends.
 func Of(lines ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return prefix + hex.EncodeToString(sum[:])
+	return digest.FromString(strings.Join(lines, "\n")).String()
 }
 
 // withoutValues is the object, or for a Secret its parts that are not secret.

@@ -3,9 +3,9 @@
 package stage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+
+	"github.com/opencontainers/go-digest"
 )
 
 // DigestOfAll digests values as JSON; empty if one cannot be encoded, which does not happen for API types.
@@ -14,6 +14,5 @@ func DigestOfAll(values ...any) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return digest.FromBytes(data).String()
 }

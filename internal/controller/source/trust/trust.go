@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/opencontainers/go-digest"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 	"github.com/satchel-dev/satchel/internal/sourcefetch/credentials"
@@ -89,7 +91,7 @@ func (s Settings) Digest() string {
 	if !demanded {
 		return ""
 	}
-	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
+	return digest.NewDigest(digest.SHA256, hash).String()
 }
 
 // Current returns Digest after the Secrets were read.

@@ -28,7 +28,7 @@ func (r *Reconciler) keepApplied(ctx context.Context, s *state, err error) {
 	if !s.leavesApplied(err) {
 		return
 	}
-	if s.spared = errors.Is(err, render.ErrPending) && s.asCompared(); s.spared {
+	if s.comparisonSkipped = errors.Is(err, render.ErrPending) && s.asCompared(); s.comparisonSkipped {
 		return
 	}
 	access := stage.Access{}

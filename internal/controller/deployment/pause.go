@@ -28,7 +28,7 @@ func (r *Reconciler) pause(s *state, err error) time.Duration {
 		}
 		if f := failure.Of(err); f.Stalled || f.Woken {
 			pause := pipeline.IntervalPause(effective.Interval(spec))
-			if s.spared {
+			if s.comparisonSkipped {
 				return min(pause, max(time.Second/10, s.untilCompared()))
 			}
 			return pause
@@ -70,7 +70,7 @@ func (r *Reconciler) forgetAfter(err error, s *state) {
 		note.Attempt = before.Attempt
 		note.Applying = before.Applying
 	}
-	if s.spared {
+	if s.comparisonSkipped {
 		note.Planned.Steady = true
 		note.Checked = before.Checked
 		note.Renew = before.Renew

@@ -81,7 +81,7 @@ func (s *state) scrub(cleaner scrub.Cleaner) {
 			all(result.Warnings)
 		}
 	}
-	if s.decided.Consent != nil {
-		all(s.decided.Consent.Asks)
+	if s.decided.ApprovalState != nil {
+		all(s.decided.ApprovalState.Asks)
 	}
 }

@@ -79,7 +79,7 @@ func (s *state) settling(err error) *settle.Input {
 	in := &settle.Input{
 		Subject: &s.Subject, Listed: &s.listed, Note: &s.note,
 		Resolved: &s.resolved, Rendered: &s.rendered, Decided: &s.decided, Delivered: &s.delivered, Settled: &s.settled,
-		KeepErr: s.keepErr, Spared: s.spared, Condition: declared(err).condition,
+		KeepErr: s.keepErr, ComparisonSkipped: s.comparisonSkipped, Condition: declared(err).condition,
 	}
 	if s.kept != nil {
 		in.Kept = s.kept.settling(nil)

@@ -24,10 +24,10 @@ type state struct {
 	settled   stage.Settled
 
 	// kept is the state of the last applied revision while a newer one fails, and keepErr why its drift could not be corrected.
-	// spared tells that nothing has changed it since it was compared, so that it was not again.
-	kept    *state
-	keepErr error
-	spared  bool
+	// comparisonSkipped tells that nothing has changed it since it was compared, so that it was not again.
+	kept              *state
+	keepErr           error
+	comparisonSkipped bool
 }
 
 // close releases the memory room and the unpacked artifact.

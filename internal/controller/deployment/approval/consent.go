@@ -42,9 +42,9 @@ type Approvals struct {
 
 // Question is about one plan of a deployment.
 type Question struct {
-	Object    *v1alpha1.BundleDeployment
-	Substance Substance // of the revision
-	Listed    inventory.Inventory
+	Object      *v1alpha1.BundleDeployment
+	PlanDigests PlanDigests // of the revision
+	Listed      inventory.Inventory
 	// Artifact is the digest of the archive that the plan was made from.
 	Artifact string
 	// Hooks of the revision, as they are converted.
@@ -58,9 +58,9 @@ type Question struct {
 	Now      time.Time
 }
 
-// Consent is what is known about the approval of a plan.
-type Consent struct {
-	Substance
+// ApprovalState is what is known about the approval of a plan.
+type ApprovalState struct {
+	PlanDigests
 
 	// digest of the plan; base is the digest of the plan before it.
 	Digest, base string
@@ -88,8 +88,8 @@ type Consent struct {
 
 // Consider computes the digest of a plan and looks up the decisions about it. Where a
 // plan with a held prune is approved, the plan is made again without what holds it.
-func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input, made *plan.Plan) (*Consent, error) {
-	c := &Consent{Substance: q.Substance, reach: q.Reach, destroys: made.Destroys(q.Listed)}
+func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input, made *plan.Plan) (*ApprovalState, error) {
+	c := &ApprovalState{PlanDigests: q.PlanDigests, reach: q.Reach, destroys: made.Destroys(q.Listed)}
 	var err error
 	if c.terms, err = termsOf(q.Object, q.Listed.Target, q.Reach).Digest(); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input
 }
 
 // follow sets the base of the plan from the record of the last plan that was begun.
-func (c *Consent) follow() {
+func (c *ApprovalState) follow() {
 	if c.record == nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (c *Consent) follow() {
 
 // settled tells that no decision is needed: the plan was begun before, and its
 // deletions were approved then.
-func (c *Consent) settled() bool { return c.underWay && len(c.destroys) == 0 }
+func (c *ApprovalState) settled() bool { return c.underWay && len(c.destroys) == 0 }
 
 // Proposal is a plan for which an approval may be necessary.
 type Proposal struct {
@@ -162,7 +162,7 @@ type Proposal struct {
 //	it is denied                          waits
 //	the mode asks for nothing             goes on
 //	else                                  waits
-func (a Approvals) Waits(c *Consent, p Proposal) (bool, error) {
+func (a Approvals) Waits(c *ApprovalState, p Proposal) (bool, error) {
 	if c == nil || c.settled() || c.returning {
 		return false, nil
 	}
@@ -176,7 +176,7 @@ func (a Approvals) Waits(c *Consent, p Proposal) (bool, error) {
 }
 
 // asks lists what in the plan needs an approval in the current mode.
-func (a Approvals) asks(c *Consent, p Proposal) ([]string, error) {
+func (a Approvals) asks(c *ApprovalState, p Proposal) ([]string, error) {
 	deletions := destroysText("deleted", c.destroys)
 	switch {
 	case c.underWay:
@@ -194,7 +194,7 @@ func (a Approvals) asks(c *Consent, p Proposal) ([]string, error) {
 }
 
 // Pending is the failure of a plan that waits for an approval.
-func (c *Consent) Pending(d *v1alpha1.BundleDeployment, revision string) error {
+func (c *ApprovalState) Pending(d *v1alpha1.BundleDeployment, revision string) error {
 	if c.Denied != nil {
 		return failure.Error{Reason: v1alpha1.ReasonApprovalDenied, Waiting: true, Woken: true, Err: errors.New(c.DeniedText(revision))}
 	}
@@ -208,7 +208,7 @@ func AwaitsApproval(err error) bool {
 }
 
 // requiredText says what needs an approval, and how to approve it.
-func (c *Consent) requiredText(d *v1alpha1.BundleDeployment, revision string) string {
+func (c *ApprovalState) requiredText(d *v1alpha1.BundleDeployment, revision string) string {
 	to := "revision " + revision
 	if c.head != "" {
 		to = c.head + ", " + to
@@ -218,7 +218,7 @@ func (c *Consent) requiredText(d *v1alpha1.BundleDeployment, revision string) st
 }
 
 // DeniedText says who denied the plan, and what to do.
-func (c *Consent) DeniedText(revision string) string {
+func (c *ApprovalState) DeniedText(revision string) string {
 	why := "no reason is given"
 	if reason := strings.TrimSpace(c.Denied.Spec.Reason); reason != "" {
 		why = reason

@@ -15,9 +15,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 
-// Substance holds the digests of what a plan contains: see package plan. The content
+// PlanDigests holds the digests of what a plan contains: see package plan. The content
 // digest reveals nothing about Secrets; the material digest includes them, keyed.
-type Substance struct{ Content, Material, terms, key string }
+type PlanDigests struct{ Content, Material, terms, key string }
 
 // termsOf are the settings of the spec, on the target cluster.
 func termsOf(d *v1alpha1.BundleDeployment, target, reach string) plan.Terms {
@@ -120,7 +120,7 @@ func (a Approvals) WasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptA
 
 // returns tells whether the revision that remediation rolls back to was executed before
 // with the current terms.
-func (a Approvals) returns(d *v1alpha1.BundleDeployment, c *Consent) bool {
+func (a Approvals) returns(d *v1alpha1.BundleDeployment, c *ApprovalState) bool {
 	kept := d.Status.Internal.Artifact
 	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.Material && a.WasHealthy(d, kept)
 }

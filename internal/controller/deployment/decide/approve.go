@@ -20,8 +20,8 @@ func (st *Stage) consider(ctx context.Context, in *Input, observed plan.Input, m
 	if in.Keeping {
 		return nil
 	}
-	in.Decided.Consent, err = st.Approvals.Consider(ctx, approval.Question{
-		Object: in.Object, Substance: in.Rendered.Substance, Listed: in.Listed.Inventory(), Artifact: in.Resolved.Attempt(in.Subject).Digest, Hooks: in.Rendered.Hooks, Grounds: in.grounds, Reach: in.Resolved.Reach(in.Subject),
+	in.Decided.ApprovalState, err = st.Approvals.Consider(ctx, approval.Question{
+		Object: in.Object, PlanDigests: in.Rendered.PlanDigests, Listed: in.Listed.Inventory(), Artifact: in.Resolved.Attempt(in.Subject).Digest, Hooks: in.Rendered.Hooks, Grounds: in.grounds, Reach: in.Resolved.Reach(in.Subject),
 		Rejected: in.Resolved.Rejected != nil, Now: in.Now,
 	}, observed, made)
 	return err
@@ -33,7 +33,7 @@ func (st *Stage) Server(ctx context.Context, in *Input) (pipeline.Outcome, error
 	if c == nil || err != nil {
 		return pipeline.Continue, err
 	}
-	in.Decided.Consent = c
+	in.Decided.ApprovalState = c
 	return pipeline.Stop, c.Pending(in.Object, in.Object.Status.Applied.Revision)
 }
 
@@ -42,7 +42,7 @@ func (st *Stage) Approve(_ context.Context, in *Input) (pipeline.Outcome, error)
 	if !in.Resolved.Due || in.Keeping {
 		return pipeline.Continue, nil
 	}
-	c := in.Decided.Consent
+	c := in.Decided.ApprovalState
 	waits, err := st.Approvals.Waits(c, approval.Proposal{
 		Object: in.Object, Plan: in.Decided.Plan, Hooks: in.Rendered.Hooks, Listed: in.Listed.Inventory(), Head: in.Resolved.Head(), Further: in.furtherEscalations(), Bare: func(objects []plan.Object) ([]*unstructured.Unstructured, error) {
 			return in.Rendered.Bare(in.Subject, objects)

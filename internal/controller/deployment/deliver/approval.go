@@ -15,7 +15,7 @@ func (st *Stage) Consume(ctx context.Context, in *Input) (pipeline.Outcome, erro
 	if !in.Resolved.Due || in.Keeping {
 		return pipeline.Continue, nil
 	}
-	withdrawn, err := st.Approvals.Consume(ctx, in.Decided.Consent, in.Object, in.Now)
+	withdrawn, err := st.Approvals.Consume(ctx, in.Decided.ApprovalState, in.Object, in.Now)
 	switch {
 	case err != nil:
 		return pipeline.Stop, err
@@ -34,5 +34,5 @@ func (in *Input) undoBegin(err error) error {
 	in.Object.Status.Hooks = before.Hooks
 	in.Object.Status.Catalog = before.Catalog
 	in.Listed.Set(inventory.CurrentOf(before.Inventory))
-	return in.Decided.Consent.Withdraw(in.Object, in.Resolved.Revision(), in.Decided.Plan.Summary(), err)
+	return in.Decided.ApprovalState.Withdraw(in.Object, in.Resolved.Revision(), in.Decided.Plan.Summary(), err)
 }

@@ -103,7 +103,7 @@ func (st *Stage) Begin(in *Input) error {
 	}
 	if !in.Keeping {
 		in.Resolved.MarkInstalled(in.Subject)
-		st.Approvals.Begin(in.Decided.Consent, in.Object, in.Now)
+		st.Approvals.Begin(in.Decided.ApprovalState, in.Object, in.Now)
 	}
 	return nil
 }

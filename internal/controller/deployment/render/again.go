@@ -55,13 +55,13 @@ func (st *Stage) Again(ctx context.Context, in *Input) (last snapshot.Snapshot, 
 		return last, false, err
 	}
 	in.Rendered.Desired, in.Rendered.Hooks, in.Rendered.Wanted = result.Objects, spec.Hooks(result), result.Certificates
-	in.Rendered.Substance.Content = converted.Content
+	in.Rendered.PlanDigests.Content = converted.Content
 	in.Rendered.Describe(result)
 	if err := st.digestMaterial(in); err != nil {
 		return last, false, err
 	}
 	unproven = !approval.IsCurrent(kept.Proof)
-	if !unproven && in.Rendered.Substance.Material != kept.Material {
+	if !unproven && in.Rendered.PlanDigests.Material != kept.Material {
 		return last, false, stage.AnotherContent(kept.Revision)
 	}
 	return snapshot.Snapshot{

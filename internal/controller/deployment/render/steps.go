@@ -76,7 +76,7 @@ func (st *Stage) Convert(ctx context.Context, in *Input) (pipeline.Outcome, erro
 		return pipeline.Stop, err
 	}
 	in.Rendered.Desired, in.Rendered.Hooks = result.Objects, spec.Hooks(result)
-	in.Rendered.Substance.Content = converted.Content
+	in.Rendered.PlanDigests.Content = converted.Content
 	if err := st.digestMaterial(in); err != nil {
 		return pipeline.Stop, err
 	}
@@ -133,6 +133,6 @@ func (st *Stage) converted(ctx context.Context, in *Input, given spec.Given) (*j
 // digested the content.
 func (st *Stage) digestMaterial(in *Input) (err error) {
 	all := slices.Concat(in.Rendered.Desired, plan.Rendered(in.Rendered.Hooks))
-	in.Rendered.Substance.Material, err = digest.Material(in.Rendered.Substance.Content, in.Resolved.Inputs.Digest, all, in.HashKey)
+	in.Rendered.PlanDigests.Material, err = digest.Material(in.Rendered.PlanDigests.Content, in.Resolved.Inputs.Digest, all, in.HashKey)
 	return err
 }

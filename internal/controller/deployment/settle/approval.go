@@ -33,11 +33,11 @@ func setApproval(in *Input, err error) {
 	switch {
 	case approval.AwaitsApproval(err):
 		pending(failure.Of(err).Reason, failure.Of(err).Error())
-	case in.Decided.Plan.Held != nil && in.Decided.Consent != nil && in.Decided.Consent.Denied != nil:
-		pending(v1alpha1.ReasonApprovalDenied, in.Decided.Consent.DeniedText(in.Resolved.Revision())+"\n"+in.Decided.Plan.Held.String())
-	case in.Decided.Plan.Held != nil && in.Decided.Consent != nil:
+	case in.Decided.Plan.Held != nil && in.Decided.ApprovalState != nil && in.Decided.ApprovalState.Denied != nil:
+		pending(v1alpha1.ReasonApprovalDenied, in.Decided.ApprovalState.DeniedText(in.Resolved.Revision())+"\n"+in.Decided.Plan.Held.String())
+	case in.Decided.Plan.Held != nil && in.Decided.ApprovalState != nil:
 		pending(v1alpha1.ReasonPruneHeld, in.Decided.Plan.Held.String()+fmt.Sprintf(", or approve it with satchel approve %s -n %s --plan %s",
-			in.Object.Name, in.Object.Namespace, in.Decided.Consent.Digest))
+			in.Object.Name, in.Object.Namespace, in.Decided.ApprovalState.Digest))
 	default:
 		conditions.Delete(in.Object, v1alpha1.ApprovalPendingCondition)
 	}

@@ -16,7 +16,7 @@ import (
 // setPlan writes the summary of the plan to the status.
 func setPlan(in *Input) {
 	if in.Decided.Plan == nil {
-		if c := in.Decided.Consent; c != nil { // a server that waits for an approval: nothing was planned there
+		if c := in.Decided.ApprovalState; c != nil { // a server that waits for an approval: nothing was planned there
 			in.Object.Status.Plan = &v1alpha1.PlanStatus{Revision: in.Object.Status.Applied.Revision, Digest: c.Digest, Summary: strings.Join(c.Asks, "; ")}
 		}
 		return
@@ -39,7 +39,7 @@ func setPlan(in *Input) {
 
 // digested adds the digests of the plan, where they are known.
 func (in *Input) digested(sum *v1alpha1.PlanStatus) {
-	if c := in.Decided.Consent; c != nil {
+	if c := in.Decided.ApprovalState; c != nil {
 		sum.Digest, sum.Content = c.Digest, in.Resolved.Inputs.Public(c.Content)
 		sum.Inputs, sum.Capabilities = in.Resolved.Inputs.Digest, in.Rendered.Capabilities
 	}

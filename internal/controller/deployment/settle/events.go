@@ -265,7 +265,7 @@ func (st *Stage) emitApproval(in *Input) {
 			st.Events.Normal(in.Subject, "ApprovalRequired", "Approve", is.Message)
 		}
 	}
-	if c := in.Decided.Consent; c != nil && c.Begun && in.Object.Status.Internal.Executed.Approval != "" {
+	if c := in.Decided.ApprovalState; c != nil && c.Begun && in.Object.Status.Internal.Executed.Approval != "" {
 		st.Events.Normal(in.Subject, "Approved", "Approve", fmt.Sprintf("the plan %s for revision %s is executed, as bundleapproval %s allows", c.Digest, in.Resolved.Revision(), in.Object.Status.Internal.Executed.Approval))
 	}
 }

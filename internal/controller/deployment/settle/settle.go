@@ -41,8 +41,8 @@ type Input struct {
 	// Kept is about the last applied revision while a newer one fails, and KeepErr why its drift could not be corrected.
 	Kept    *Input
 	KeepErr error
-	// Spared tells that the last applied revision was not compared, because nothing has changed it since it was.
-	Spared bool
+	// ComparisonSkipped tells that the last applied revision was not compared, because nothing has changed it since it was.
+	ComparisonSkipped bool
 	// Condition is the type of the condition that the failed step sets; "" for none.
 	Condition string
 }

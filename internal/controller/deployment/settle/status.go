@@ -281,7 +281,7 @@ func appliedText(in *Input, err error) string {
 		return text + ", but could not be compared with the cluster: " + failure.Of(in.KeepErr).Error()
 	case in.Kept != nil:
 		return text + in.keptText(failure.Of(err).Error())
-	case in.Spared:
+	case in.ComparisonSkipped:
 		return text + " and is kept from drifting"
 	}
 	return text

@@ -48,7 +48,7 @@ type Rendered struct {
 	Version  string // that the bundle states; "" for none
 	Warnings []string
 
-	approval.Substance // of Desired
+	approval.PlanDigests // of Desired
 }
 
 // Describe notes the files of a conversion.

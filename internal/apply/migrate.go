@@ -47,7 +47,7 @@ func (a *application) prepare(ctx context.Context, action plan.Action) (ready pr
 		}
 	}
 	if crds.ConvertsByWebhook(action.Desired) {
-		return a.meanwhile(action, live), "", nil
+		return a.applyInterim(action, live), "", nil
 	}
 	waiting, err = a.migrate(ctx, action, ref, live)
 	return ready, waiting, err

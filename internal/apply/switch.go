@@ -73,10 +73,10 @@ func switchPoint(p plan.Plan, waits awaited) int {
 	return at
 }
 
-// meanwhile is the action that applies a CRD in place of the whole one until its conversion webhook can answer, where there
+// applyInterim is the action that applies a CRD in place of the whole one until its conversion webhook can answer, where there
 // is one: mostly the whole CRD can be applied at once. See docs/adr/0057-conversion-webhooks-in-two-steps.md.
-func (a *application) meanwhile(action plan.Action, live *unstructured.Unstructured) prepared {
-	interim := crds.Meanwhile(live, action.Desired)
+func (a *application) applyInterim(action plan.Action, live *unstructured.Unstructured) prepared {
+	interim := crds.Interim(live, action.Desired)
 	if interim == nil {
 		return prepared{Action: action}
 	}

@@ -28,17 +28,13 @@ func Established(crd *unstructured.Unstructured) bool {
 // Versions are the version of storage of a CRD, and one that is served: that of
 // storage if it can be, "" when there is none.
 func Versions(crd *unstructured.Unstructured) (storage, served string) {
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, version := range versions {
-		fields, _ := version.(map[string]any)
-		name, _ := fields["name"].(string)
-		isStorage, _ := fields["storage"].(bool)
-		isServed, _ := fields["served"].(bool)
+	for _, version := range versionsOf(crd) {
+		isStorage, _ := version["storage"].(bool)
 		if isStorage {
-			storage = name
+			storage = nameOf(version)
 		}
-		if isServed && (served == "" || isStorage) {
-			served = name
+		if isServed(version) && (served == "" || isStorage) {
+			served = nameOf(version)
 		}
 	}
 	return storage, served

@@ -67,14 +67,7 @@ func definitionOf(crd *unstructured.Unstructured) (schema.GroupKind, Definition)
 		Group:      text("spec", "group"),
 		Plural:     text("spec", "names", "plural"),
 		Namespaced: text("spec", "scope") == "Namespaced",
-	}
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, version := range versions {
-		fields, _ := version.(map[string]any)
-		name, _ := fields["name"].(string)
-		if served, _ := fields["served"].(bool); served {
-			definition.Served = append(definition.Served, name)
-		}
+		Served:     ServedVersions(crd),
 	}
 	return schema.GroupKind{Group: definition.Group, Kind: text("spec", "names", "kind")}, definition
 }

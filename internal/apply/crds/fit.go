@@ -41,14 +41,9 @@ func crdOf(crd *unstructured.Unstructured) crdParts {
 	var parts crdParts
 	parts.kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	parts.scope, _, _ = unstructured.NestedString(crd.Object, "spec", "scope")
-	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, version := range versions {
-		fields, _ := version.(map[string]any)
-		name, _ := fields["name"].(string)
-		parts.versions = append(parts.versions, name)
-		if served, _ := fields["served"].(bool); served {
-			parts.served = append(parts.served, name)
-		}
+	for _, version := range versionsOf(crd) {
+		parts.versions = append(parts.versions, nameOf(version))
 	}
+	parts.served = ServedVersions(crd)
 	return parts
 }

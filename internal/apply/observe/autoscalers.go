@@ -142,23 +142,13 @@ func (g gaps) in(namespace string) string {
 
 // autoscalersOf reads a collection of autoscalers, up to a bound. It tells whether these are all.
 func autoscalersOf(ctx context.Context, client *tenant.Client, ref tenant.Ref) (scalers []autoscaling.Autoscaler, whole bool, err error) {
-	options := metav1.ListOptions{Limit: tenant.PageSize}
-	for read := 0; read < mostAutoscalers; {
-		page, err := client.ListPage(ctx, ref, options)
-		if err != nil {
-			return nil, false, err
+	whole, err = client.EachItem(ctx, ref, "", mostAutoscalers/tenant.PageSize, func(object *unstructured.Unstructured) bool {
+		if scaler, found := autoscaling.Of(object); found {
+			scalers = append(scalers, scaler)
 		}
-		for i := range page.Items {
-			if scaler, found := autoscaling.Of(&page.Items[i]); found {
-				scalers = append(scalers, scaler)
-			}
-		}
-		read += len(page.Items)
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return scalers, true, nil
-		}
-	}
-	return scalers, false, nil
+		return true
+	})
+	return scalers, whole, err
 }
 
 // sight reads the values of the fields that leave, and finds out which of them are the replicas.

@@ -183,6 +183,27 @@ func (c *Client) ListPage(ctx context.Context, ref Ref, options metav1.ListOptio
 	return list, nil
 }
 
+// EachItem calls a function for the objects of a collection, page by page, until it wants no more. Most bounds the pages: the
+// API server of a remote cluster chooses how many there are. It tells whether nothing was left out because of that.
+func (c *Client) EachItem(ctx context.Context, ref Ref, selector string, most int, call func(*unstructured.Unstructured) (more bool)) (whole bool, err error) {
+	options := metav1.ListOptions{LabelSelector: selector, Limit: PageSize}
+	for range most {
+		page, err := c.ListPage(ctx, ref, options)
+		if err != nil {
+			return false, err
+		}
+		for i := range page.Items {
+			if !call(&page.Items[i]) {
+				return true, nil
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Events returns events about the object with a UID, at most limit.
 func (c *Client) Events(ctx context.Context, namespace, uid string, limit int) ([]unstructured.Unstructured, error) {
 	ref := Ref{Resource: schema.GroupVersionResource{Version: "v1", Resource: "events"}, Namespace: namespace}

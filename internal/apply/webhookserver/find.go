@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -91,10 +90,10 @@ func (f *planned) find(objects []plan.Object, namespace string, selector labels.
 // AtOnce says why a CRD has to be applied with its conversion webhook before that can answer, among desired objects; empty
 // where it need not, or changes nothing that is called.
 func AtOnce(live, crd *unstructured.Unstructured, objects []plan.Object) string {
-	if why := crds.NoMeanwhile(live, crd); why != "" {
+	if why := crds.WhyNoInterim(live, crd); why != "" {
 		return why
 	}
-	if crds.Meanwhile(live, crd) == nil {
+	if crds.Interim(live, crd) == nil {
 		return ""
 	}
 	former := crds.ServedVersions(live)
@@ -177,23 +176,11 @@ const (
 
 // each calls a function for the objects of a collection, until it wants no more.
 func each(ctx context.Context, client *tenant.Client, ref tenant.Ref, selector string, call func(*unstructured.Unstructured) (more bool)) error {
-	options := metav1.ListOptions{LabelSelector: selector, Limit: tenant.PageSize}
-	for range mostPages {
-		page, err := client.ListPage(ctx, ref, options)
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			if !call(&page.Items[i]) {
-				return nil
-			}
-		}
-		if page.GetContinue() == "" {
-			return nil
-		}
-		options.Continue = page.GetContinue()
+	whole, err := client.EachItem(ctx, ref, selector, mostPages, call)
+	if err == nil && !whole {
+		err = fmt.Errorf("there are more than %d", mostPages*tenant.PageSize)
 	}
-	return fmt.Errorf("there are more than %d", mostPages*tenant.PageSize)
+	return err
 }
 
 func lacks(service types.NamespacedName, state health.State, message string) Server {

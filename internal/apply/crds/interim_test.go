@@ -42,7 +42,7 @@ const (
 	injected = "{strategy: Webhook, webhook: {clientConfig: {caBundle: QUJD, service: {namespace: a, name: b}}}}"
 )
 
-func TestF50Meanwhile(t *testing.T) {
+func TestF50Interim(t *testing.T) {
 	tests := map[string]struct {
 		reason        string
 		live, desired *unstructured.Unstructured
@@ -67,8 +67,8 @@ func TestF50Meanwhile(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			before := tt.desired.DeepCopy()
-			interim := crds.Meanwhile(tt.live, tt.desired)
-			if why := crds.NoMeanwhile(tt.live, tt.desired); why != tt.why {
+			interim := crds.Interim(tt.live, tt.desired)
+			if why := crds.WhyNoInterim(tt.live, tt.desired); why != tt.why {
 				t.Errorf("%s: at once because %q, want %q", tt.reason, why, tt.why)
 			}
 			if (interim == nil) != (tt.strategy == "") {

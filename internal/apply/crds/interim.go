@@ -27,7 +27,7 @@ func ConversionService(crd *unstructured.Unstructured) *types.NamespacedName {
 	return &types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// Meanwhile returns the CRD to apply in place of the desired one until the workloads behind its conversion webhook are
+// Interim returns the CRD to apply in place of the desired one until the workloads behind its conversion webhook are
 // available: all its versions, with the conversion and the storage version of the live one. What was served stays served.
 // It is nil where the desired one can be applied at once. The first line that holds decides.
 //
@@ -36,7 +36,7 @@ func ConversionService(crd *unstructured.Unstructured) *types.NamespacedName {
 //	same webhook, same storage version               nil: the webhook is called as before
 //	same webhook                                     the desired conversion, the live storage version
 //	else                                             the live conversion, the live storage version
-func Meanwhile(live, desired *unstructured.Unstructured) *unstructured.Unstructured {
+func Interim(live, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	storage, _ := Versions(live)
 	wanted, _ := Versions(desired)
 	if ConversionService(desired) == nil || !hasVersion(desired, storage) {
@@ -48,16 +48,16 @@ func Meanwhile(live, desired *unstructured.Unstructured) *unstructured.Unstructu
 	}
 	interim := desired.DeepCopy()
 	spec, _ := interim.Object["spec"].(map[string]any)
-	spec["versions"] = versionsMeanwhile(live, interim, storage)
+	spec["versions"] = interimVersions(live, interim, storage)
 	if !same {
 		spec["conversion"] = conversionOf(live)
 	}
 	return interim
 }
 
-// NoMeanwhile says why a CRD with another conversion webhook, or another storage version, than the live one has to be applied
-// at once; empty where Meanwhile knows a way, or none is needed.
-func NoMeanwhile(live, desired *unstructured.Unstructured) string {
+// WhyNoInterim says why a CRD with another conversion webhook, or another storage version, than the live one has to be applied
+// at once; empty where Interim knows a way, or none is needed.
+func WhyNoInterim(live, desired *unstructured.Unstructured) string {
 	storage, _ := Versions(live)
 	wanted, _ := Versions(desired)
 	switch {
@@ -97,7 +97,7 @@ func Storing(live, desired *unstructured.Unstructured, storage string) *unstruct
 func WithVersionsOf(live, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	storage, _ := Versions(desired)
 	all := desired.DeepCopy()
-	versions := versionsMeanwhile(live.DeepCopy(), all, storage)
+	versions := interimVersions(live.DeepCopy(), all, storage)
 	for _, version := range versions {
 		if fields, is := version.(map[string]any); is {
 			fields["storage"] = nameOf(fields) == storage
@@ -123,8 +123,8 @@ func conversionOf(crd *unstructured.Unstructured) map[string]any {
 	return conversion
 }
 
-// versionsMeanwhile are the versions of the desired CRD, and those that only the live one has.
-func versionsMeanwhile(live, desired *unstructured.Unstructured, storage string) []any {
+// interimVersions are the versions of the desired CRD, and those that only the live one has.
+func interimVersions(live, desired *unstructured.Unstructured, storage string) []any {
 	former := map[string]map[string]any{}
 	for _, version := range versionsOf(live) {
 		former[nameOf(version)] = version
@@ -133,7 +133,7 @@ func versionsMeanwhile(live, desired *unstructured.Unstructured, storage string)
 	for _, version := range versionsOf(desired) {
 		name := nameOf(version)
 		version["storage"] = name == storage
-		if served, _ := former[name]["served"].(bool); served {
+		if isServed(former[name]) {
 			version["served"] = true
 		}
 		delete(former, name)
@@ -169,27 +169,6 @@ func webhookPort(crd *unstructured.Unstructured) int64 {
 	return defaultWebhookPort
 }
 
-// ServedVersions are the versions that a CRD serves.
-func ServedVersions(crd *unstructured.Unstructured) []string { return crdOf(crd).served }
-
 func hasVersion(crd *unstructured.Unstructured, name string) bool {
 	return name != "" && slices.ContainsFunc(versionsOf(crd), func(version map[string]any) bool { return nameOf(version) == name })
-}
-
-func nameOf(version map[string]any) string {
-	name, _ := version["name"].(string)
-	return name
-}
-
-// versionsOf are the versions of a CRD, without a copy.
-func versionsOf(crd *unstructured.Unstructured) []map[string]any {
-	raw, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
-	list, _ := raw.([]any)
-	versions := make([]map[string]any, 0, len(list))
-	for _, version := range list {
-		if fields, is := version.(map[string]any); is {
-			versions = append(versions, fields)
-		}
-	}
-	return versions
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/cli/kit"
 )
@@ -51,13 +55,19 @@ func TestPlanNamesProviders(t *testing.T) {
 }
 
 // TestPlanBreaksDependent: the plan names the deployments that would lose what they require, as the condition of the controller does.
+// What is installed on this cluster is found without an inventory as well, since the cluster is asked for its identity.
 func TestPlanBreaksDependent(t *testing.T) {
 	c := newTestCluster(t)
+	var system corev1.Namespace
+	if err := c.AnyClient().Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+		t.Fatal(err)
+	}
 	c.Create(aDeployment(func(d *v1alpha1.BundleDeployment) {
-		d.Status = v1alpha1.BundleDeploymentStatus{Healthy: v1alpha1.HealthyRevision{Package: &v1alpha1.PackageStatus{Name: "base", Version: "1.2.0"}}, Inventory: &v1alpha1.Inventory{}}
+		d.Status = v1alpha1.BundleDeploymentStatus{Healthy: v1alpha1.HealthyRevision{Package: &v1alpha1.PackageStatus{Name: "base", Version: "1.2.0"}}}
 	}))
 	c.Create(aDeployment(called("web"), func(d *v1alpha1.BundleDeployment) {
-		d.Status.Inventory, d.Status.Healthy.Requires = &v1alpha1.Inventory{}, []v1alpha1.BundleRequirement{{Package: "base", Range: "<2.0.0"}}
+		d.Status.Inventory = &v1alpha1.Inventory{Target: string(system.UID)}
+		d.Status.Healthy.Requires = []v1alpha1.BundleRequirement{{Package: "base", Range: "<2.0.0"}}
 	}))
 	const broken = "deployment web needs package base in version <2.0.0, which is not there after this plan (base 1.2.0 becomes 2.0.0)"
 	c.Want(c.Satchel("plan", "podinfo", "--path", aPackage(t, "base", "2.0.0", "")), kit.ExitError, broken)

@@ -121,6 +121,7 @@ func sourceViolations(t *testing.T, f sourceFile) []string {
 		found = append(found, startsProcess(files, parsed)...)
 	}
 	found = append(found, convertsInProcess(files, f, parsed)...)
+	found = append(found, plansElsewhere(files, f, parsed)...)
 	if matches(module+"/"+path.Dir(f.name), pure) {
 		found = append(found, clockReads(files, parsed)...)
 	}
@@ -231,6 +232,23 @@ func convertsInProcess(files *token.FileSet, f sourceFile, parsed *ast.File) []s
 	return found
 }
 
+// plansElsewhere finds plans that are not made by package planning. Only uses as plan.Make are found.
+func plansElsewhere(files *token.FileSet, f sourceFile, parsed *ast.File) []string {
+	var found []string
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		selector, ok := node.(*ast.SelectorExpr)
+		if !ok || selector.Sel.Name != "Make" || path.Dir(f.name) == "internal/spec/planning" {
+			return true
+		}
+		if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "plan" {
+			found = append(found, fmt.Sprintf("%s: plan.Make beside internal/spec/planning, so a preview and the controller may plan differently: call planning.Make",
+				files.Position(selector.Pos())))
+		}
+		return true
+	})
+	return found
+}
+
 // clockReads finds uses of the clock in packages that must not have one.
 func clockReads(files *token.FileSet, parsed *ast.File) []string {
 	var found []string
@@ -291,6 +309,12 @@ func TestSourceRulesBite(t *testing.T) {
 		},
 		"a conversion in a job": {
 			"it runs in a worker process", "internal/worker/jobs/x.go", "package jobs\n\nvar x = convert.Convert\n", "",
+		},
+		"a plan in a command": {
+			"what is previewed has to be what is executed", "internal/cli/preview/x.go", "package preview\n\nvar x = plan.Make\n", "call planning.Make",
+		},
+		"a plan of the planning": {
+			"it is the one place", "internal/spec/planning/x.go", "package planning\n\nvar x = plan.Make\n", "",
 		},
 		"a getter of the API": {
 			"api/ has types, markers and condition names", "api/v1alpha1/x_types.go",

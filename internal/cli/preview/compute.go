@@ -12,48 +12,39 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/satchel-dev/satchel/internal/apply/certificate"
-	"github.com/satchel-dev/satchel/internal/apply/dryrun"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/observe"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/plan/fields"
 	"github.com/satchel-dev/satchel/internal/apply/tenant"
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
-	"github.com/satchel-dev/satchel/internal/spec/leftout"
+	"github.com/satchel-dev/satchel/internal/spec/planning"
 )
 
-// plan observes the cluster, plans, and tries the writes as dry runs. The hashes of the applied objects need the controller's
+// plan makes the plan, and tries its writes as dry runs. The hashes of the applied objects need the controller's
 // key: each existing object counts as changed until the dry run shows that it would not change.
 func (p *Previewer) plan(ctx context.Context, result convert.Result) error {
-	asked, err := spec.Observing(p.Deployment, false)
+	objects, err := p.trusting(ctx, result)
 	if err != nil {
 		return err
 	}
-	asked.Judge, asked.Returning = p.app.Judge, spec.Returning(p.Deployment, p.Out.Revision)
-	asked.Owner, asked.Previous, asked.Ranks, asked.Hooks = p.owner, p.withoutCertificates(result.Certificates), spec.Ranks(result), spec.Hooks(result)
-	if asked.Desired, err = p.trusting(ctx, result); err != nil {
-		return err
-	}
-	asked.Requirements = spec.Requirements(result.Requirements)
-	if len(asked.Requirements) > 0 {
-		asked.Packages = p.packages(ctx)
-	}
-	in, err := observe.Cluster(ctx, p.Target, asked)
+	made, err := planning.Make(ctx, p.Target, planning.Request{
+		Deployment: p.Deployment, Owner: p.owner, Previous: p.withoutCertificates(result.Certificates), Revision: p.Out.Revision,
+		Bundle: planning.Bundle{
+			Objects: objects, Hooks: spec.Hooks(result), Ranks: spec.Ranks(result), Requires: result.Requirements, Package: result.Package,
+			Files: p.files, Applied: p.applied,
+		},
+		Judge: p.app.Judge, Room: planning.RoomFor(p.Deployment), Neighbours: neighbours{p},
+	})
 	if err != nil {
 		return err
 	}
-	in.Facts.Offers = p.offers(ctx, spec.Needs(in))
-	in.Withheld = leftout.Hold(p.files, p.applied(ctx), in.Previous)
-	p.made = plan.Make(in)
-	if err := p.protectDependents(ctx, asked.RequirementsPolicy, result.Package); err != nil {
+	if p.forecasts, err = made.Forecast(ctx); err != nil {
 		return err
 	}
-	if p.forecasts, err = dryrun.Preview(ctx, p.Target, p.made, dryrun.Options{Recreate: asked.Pruning.Recreates}); err != nil {
-		return err
+	p.made = made.Plan
+	if made.TooLarge != nil {
+		p.Out.Violations = append(p.Out.Violations, ViolationPreview{Rule: ruleTooLarge, Message: made.TooLarge.Error()})
 	}
-	p.settle()
 	return nil
 }
 
@@ -98,33 +89,11 @@ func (p *Previewer) trusting(ctx context.Context, result convert.Result) ([]*uns
 	return objects, nil
 }
 
-// settle adds the results of the dry runs to the plan.
-func (p *Previewer) settle() {
-	var recreated []inventory.ID
-	for i := range p.made.Stages {
-		for j := range p.made.Stages[i].Actions {
-			action := &p.made.Stages[i].Actions[j]
-			forecast := p.forecasts[action.ID]
-			if forecast.Recreate {
-				recreated = append(recreated, action.ID)
-			}
-			if forecast.After == nil || forecast.Live == nil {
-				continue
-			}
-			changes, _ := fields.Diff(forecast.Live, forecast.After)
-			switch {
-			case len(changes) == 0 && action.Verb != plan.Adopt:
-				action.Verb, action.Reason = plan.Unchanged, ""
-			case action.Verb == plan.Update:
-				action.Reason = "differs from the bundle"
-			}
-		}
-	}
-	p.made.Recreates(recreated)
-}
-
 // ruleAccountMissing says that the ServiceAccount does not exist.
 const ruleAccountMissing = "AccountMissing"
+
+// ruleTooLarge says that the inventory of the plan cannot be stored.
+const ruleTooLarge = "InventoryTooLarge"
 
 // AsAccount is a client that impersonates the deployment's ServiceAccount, or the reason why there is none.
 func (p *Previewer) AsAccount(ctx context.Context, account string) (*tenant.Client, string, error) {

@@ -55,7 +55,8 @@ type Previewer struct {
 	User       *tenant.Client // on the cluster of the flags
 	Target     *tenant.Client // on that of the objects: the same, or the one of spec.target
 
-	declared  *bundle.Declared // of the files of -f; nil without
+	declared  *bundle.Declared               // of the files of -f; nil without
+	listed    *v1alpha1.BundleDeploymentList // of the namespace, once it was listed
 	owner     inventory.Owner
 	previous  inventory.Inventory
 	files     leftout.Bundle          // of what is previewed
@@ -195,15 +196,16 @@ func (p *Previewer) reach(ctx context.Context) error {
 		}
 		p.Target = remote
 	}
-	if p.previous.Target == "" {
-		return nil
-	}
 	identity, err := p.Target.Target(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case err != nil && p.previous.Target == "":
+		return nil // it matters only where packages of other deployments do
 	case err != nil:
 		p.note("whether this is the cluster that the objects are on was not checked: %v", err)
+	case p.previous.Target == "":
+		p.previous.Target = identity // so that what others have installed there is found
 	case identity != p.previous.Target:
 		return fmt.Errorf("the objects of %s are on another cluster than this one, where the controller would change nothing: choose that cluster with --context, or see satchel status %s",
 			p.Deployment.Name, p.Deployment.Name)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
+	"github.com/satchel-dev/satchel/internal/spec/planning"
 )
 
 // F43: whether the inventory of a plan can be stored once it is applied is judged before the
@@ -206,7 +206,7 @@ func TestF43LargestInventoryIsStored(t *testing.T) {
 			if err := r.admin.Get(t.Context(), key, &d); err != nil {
 				t.Fatal(err)
 			}
-			room := stage.RoomFor(&d)
+			room := planning.RoomFor(&d)
 			d.Status.Inventory = &v1alpha1.Inventory{Compressed: base64.StdEncoding.EncodeToString(make([]byte, room))}
 			if err := r.admin.Status().Update(t.Context(), &d); err != nil {
 				t.Fatalf("%d bytes beside a spec of %d: %v", room, size, err)

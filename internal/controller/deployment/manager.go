@@ -58,6 +58,7 @@ import (
 	"github.com/satchel-dev/satchel/internal/convert"
 	"github.com/satchel-dev/satchel/internal/expression"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
+	"github.com/satchel-dev/satchel/internal/spec/planning"
 	"github.com/satchel-dev/satchel/internal/worker/jobs"
 )
 
@@ -375,7 +376,7 @@ const writeTimeout = 15 * time.Second
 // newState begins a reconcile of a deployment, which the API server has as stored.
 func (r *Reconciler) newState(object, stored *v1alpha1.BundleDeployment) *state {
 	s := &state{Subject: stage.Subject{
-		Object: object, Before: object.DeepCopy(), Stored: stored, Now: r.Now(), Room: cmp.Or(r.InventoryLimit, stage.RoomFor(object)),
+		Object: object, Before: object.DeepCopy(), Stored: stored, Now: r.Now(), Room: cmp.Or(r.InventoryLimit, planning.RoomFor(object)),
 		Owner:    inventory.Owner{Namespace: object.Namespace, Name: object.Name},
 		Snapshot: snapshot.NewReader(r.Snapshots, string(object.UID)), Kept: r.inventories.Of(string(object.UID)),
 	}}

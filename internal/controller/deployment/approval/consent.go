@@ -86,9 +86,8 @@ type ApprovalState struct {
 	Begun bool
 }
 
-// Consider computes the digest of a plan and looks up the decisions about it. Where a
-// plan with a held prune is approved, the plan is made again without what holds it.
-func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input, made *plan.Plan) (*ApprovalState, error) {
+// Consider computes the digest of a plan and looks up the decisions about it.
+func (a Approvals) Consider(ctx context.Context, q Question, made *plan.Plan) (*ApprovalState, error) {
 	c := &ApprovalState{PlanDigests: q.PlanDigests, reach: q.Reach, destroys: made.Destroys(q.Listed)}
 	var err error
 	if c.terms, err = termsOf(q.Object, q.Listed.Target, q.Reach).Digest(); err != nil {
@@ -112,15 +111,13 @@ func (a Approvals) Consider(ctx context.Context, q Question, observed plan.Input
 	if err := a.decisions(ctx, q.Object, q.Now, c); err != nil {
 		return c, err
 	}
-	if c.server, err = a.approvedServer(ctx, q); err != nil {
-		return c, err
-	}
-	if c.approved != nil && c.Denied == nil && made.Held != nil {
-		observed.Pruning.Limit = nil
-		observed.Withheld = nil
-		*made = plan.Make(observed)
-	}
-	return c, nil
+	c.server, err = a.approvedServer(ctx, q)
+	return c, err
+}
+
+// Lifts tells whether the deletions that a plan holds are approved.
+func (c *ApprovalState) Lifts(made *plan.Plan) bool {
+	return made.Held != nil && c.approved != nil && c.Denied == nil
 }
 
 // follow sets the base of the plan from the record of the last plan that was begun.

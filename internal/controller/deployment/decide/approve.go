@@ -13,18 +13,22 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/format"
+	"github.com/satchel-dev/satchel/internal/spec/planning"
 )
 
-// consider finds out what is known about the approval of a plan.
-func (st *Stage) consider(ctx context.Context, in *Input, observed plan.Input, made *plan.Plan) (err error) {
+// consider finds out what is known about the approval of a plan. What an approved plan holds is planned as well.
+func (st *Stage) consider(ctx context.Context, in *Input, made *planning.Made) (err error) {
 	if in.Keeping {
 		return nil
 	}
 	in.Decided.ApprovalState, err = st.Approvals.Consider(ctx, approval.Question{
 		Object: in.Object, PlanDigests: in.Rendered.PlanDigests, Listed: in.Listed.Inventory(), Artifact: in.Resolved.Attempt(in.Subject).Digest, Hooks: in.Rendered.Hooks, Grounds: in.grounds, Reach: in.Resolved.Reach(in.Subject),
 		Rejected: in.Resolved.Rejected != nil, Now: in.Now,
-	}, observed, made)
-	return err
+	}, &made.Plan)
+	if err != nil || !in.Decided.ApprovalState.Lifts(&made.Plan) {
+		return err
+	}
+	return made.LiftHold(ctx)
 }
 
 // Server stops before anything but the identity of the cluster is asked of a server that waits for an approval.

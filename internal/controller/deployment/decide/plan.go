@@ -11,7 +11,6 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/apply/plan/violation"
 	"github.com/satchel-dev/satchel/internal/apply/preflight"
@@ -19,8 +18,8 @@ import (
 	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/leftout"
+	"github.com/satchel-dev/satchel/internal/spec/planning"
 )
 
 // Plan compares the desired with the live objects, and makes the plan.
@@ -28,52 +27,55 @@ func (st *Stage) Plan(ctx context.Context, in *Input) (pipeline.Outcome, error) 
 	if !in.Resolved.Due {
 		return pipeline.Continue, nil
 	}
-	asked, err := st.observing(ctx, in)
-	if err != nil {
-		return pipeline.Stop, err
-	}
-	observed, err := observe.Cluster(ctx, in.Resolved.Access.Client, asked)
-	if err != nil {
-		return pipeline.Stop, err
-	}
-	observed.Facts.Offers = st.offers(ctx, in, observed)
 	if !in.Keeping {
-		observed.Withheld = leftout.Hold(in.Rendered.Bundle, in.Snapshot.Files(), observed.Previous)
+		st.Awaited.Set(in.Key(), in.bundle().RequiredPackages())
 	}
-	made := plan.Make(observed)
-	if in.Rendered.Unproven && !approval.LeavesContents(&made, in.Listed.Inventory()) {
+	made, err := planning.Make(ctx, in.Resolved.Access.Client, st.request(in))
+	if err != nil {
+		return pipeline.Stop, stage.Unplannable(err)
+	}
+	if in.Rendered.Unproven && !approval.LeavesContents(&made.Plan, in.Listed.Inventory()) {
 		return pipeline.Stop, stage.AnotherContent(in.Object.Status.Applied.Revision)
 	}
 	if in.Resolved.BesideAttempt {
-		made.LeaveOut(func(object plan.Object) bool { return in.writtenByAttempt(object) })
+		made.Plan.LeaveOut(func(object plan.Object) bool { return in.writtenByAttempt(object) })
 	}
-	if err := st.consider(ctx, in, observed, &made); err != nil {
+	if err := st.consider(ctx, in, made); err != nil {
 		return pipeline.Stop, err
 	}
-	if err := st.protectDependents(ctx, in, asked.RequirementsPolicy, &made); err != nil {
-		return pipeline.Stop, err
+	planned := made.Plan // alone, since what it was made from is released before it is carried out
+	if !in.Keeping {
+		st.Blocked.Set(in.Key(), made.Refusing)
+		st.wantOf(ctx, in, made.Observed, &planned)
 	}
-	st.wantOf(ctx, in, observed, &made)
-	in.Decided.Observed = observed.Live
+	in.Decided.Observed = made.Observed.Live
 	if in.Resolved.LeavesDrift(in.Subject) {
-		if in.Decided.Drift, err = stage.LeaveDrift(ctx, in.Resolved.Access.Client, in.Subject, &made); err != nil {
+		if in.Decided.Drift, err = stage.LeaveDrift(ctx, in.Resolved.Access.Client, in.Subject, &planned); err != nil {
 			return pipeline.Stop, err
 		}
 	}
-	in.Decided.Plan = &made
-	in.leaveOut(made.LeftOut)
+	in.Decided.Plan = &planned
+	in.leaveOut(planned.LeftOut)
 	if !in.Keeping {
-		st.awaitKinds(in, made)
+		st.awaitKinds(in, planned)
 	}
-	if len(made.Violations) == 0 {
-		return pipeline.Continue, in.Fits(in.Listed.Inventory(), &made)
+	return st.refuse(ctx, in, made)
+}
+
+// refuse stops a plan with violations. Missing permissions are listed with them, so that all problems are reported at once.
+func (st *Stage) refuse(ctx context.Context, in *Input, made *planning.Made) (pipeline.Outcome, error) {
+	if made.TooLarge != nil {
+		return pipeline.Stop, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: made.TooLarge}
 	}
-	lacking, err := preflight.Check(ctx, in.Resolved.Access.Client, made) // so that all problems are reported at once
+	if len(made.Plan.Violations) == 0 {
+		return pipeline.Continue, nil
+	}
+	lacking, err := preflight.Check(ctx, in.Resolved.Access.Client, made.Plan)
 	if err != nil {
 		return pipeline.Stop, err
 	}
 	in.Decided.Warnings = append(in.Decided.Warnings, lacking.Warnings...)
-	return pipeline.Stop, refused(violation.SortViolations(append(made.Violations, lacking.Violations...)))
+	return pipeline.Stop, refused(violation.SortViolations(append(made.Plan.Violations, lacking.Violations...)))
 }
 
 // writtenByAttempt tells whether an object has other content than that of the applied revision, and is known to have it.
@@ -82,36 +84,27 @@ func (in *Input) writtenByAttempt(object plan.Object) bool {
 	return listed && entry.Confirmed() && !entry.Begun && entry.Rendered != object.Rendered
 }
 
-// observing collects the input of the plan. Drift correction of the applied revision
-// skips the checks that it passed before.
-func (st *Stage) observing(ctx context.Context, in *Input) (observe.Request, error) {
-	o, err := spec.Observing(in.Object, in.Keeping)
-	if err != nil {
-		return o, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
+// request is what the plan is made of.
+func (st *Stage) request(in *Input) planning.Request {
+	return planning.Request{
+		Deployment: in.Object, Owner: in.Owner, Previous: st.Watches.Adopt(in.Key(), in.Listed.Inventory()),
+		Revision: in.Resolved.Revision(), Bundle: in.bundle(), HashKey: in.HashKey, Judge: st.Judge(in.Object.Namespace),
+		Keeping: in.Keeping, WithoutNamespace: in.Resolved.Unapproved, Room: in.Room,
+		Neighbours: neighbours{reader: st.Reader, namespace: in.Object.Namespace, offers: st.Offers},
 	}
-	o.Judge = st.Judge(in.Object.Namespace)
-	o.Owner, o.Desired, o.Ranks, o.Hooks, o.HashKey = in.Owner, in.Rendered.Issued.Complete(in.Rendered.Desired, in.Rendered.Wanted), in.Rendered.Ranks, in.Rendered.Hooks, in.HashKey
+}
+
+// bundle is the converted revision, with the certificates that were issued for it.
+func (in *Input) bundle() planning.Bundle {
+	objects := in.Rendered.Issued.Complete(in.Rendered.Desired, in.Rendered.Wanted)
 	if in.Resolved.BesideAttempt {
 		listed := in.Listed.Inventory()
-		o.Desired = slices.DeleteFunc(slices.Clone(o.Desired), func(d *unstructured.Unstructured) bool { return listed.Deleted(inventory.IDOf(d)) })
+		objects = slices.DeleteFunc(slices.Clone(objects), func(d *unstructured.Unstructured) bool { return listed.Deleted(inventory.IDOf(d)) })
 	}
-	o.Previous = st.Watches.Adopt(in.Key(), in.Listed.Inventory())
-	o.CreateNamespace = o.CreateNamespace && !in.Resolved.Unapproved
-	if in.Keeping {
-		return o, nil
+	return planning.Bundle{
+		Objects: objects, Hooks: in.Rendered.Hooks, Ranks: in.Rendered.Ranks, Requires: in.Rendered.Requires, Package: in.Rendered.Contains,
+		Files: in.Rendered.Bundle, Applied: func(context.Context) leftout.Applied { return in.Snapshot.Files() },
 	}
-	o.Returning = spec.Returning(in.Object, in.Resolved.Revision())
-	if o.Lineage, err = st.lineage(ctx, in.Object, in.Rendered.Desired); err != nil {
-		return o, err
-	}
-	o.Requirements = spec.Requirements(in.Rendered.Requires)
-	names := namesOf(o.Requirements)
-	st.Awaited.Set(in.Key(), names)
-	if len(names) == 0 || o.RequirementsPolicy == plan.EnforcementNone {
-		return o, nil
-	}
-	o.Packages, err = st.packages(ctx, in.Object, in.Listed.Current().Target(), names)
-	return o, err
 }
 
 // awaitKinds waits for the kinds of the objects that were skipped.

@@ -8,18 +8,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply"
 	"github.com/satchel-dev/satchel/internal/apply/drift"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/observe"
 	"github.com/satchel-dev/satchel/internal/apply/plan"
-	"github.com/satchel-dev/satchel/internal/apply/plan/ignore"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/stage"
-	"github.com/satchel-dev/satchel/internal/spec"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
+	"github.com/satchel-dev/satchel/internal/spec/planning"
 )
 
 // Repair corrects drift that watches reported, from what was applied last. That was
@@ -36,20 +32,13 @@ func (st *Stage) Repair(ctx context.Context, in *Input) (whole bool, err error) 
 	if !complete || in.Object.Status.Applied.Revision != in.Resolved.Revision() {
 		return true, nil
 	}
-	ignore, err := in.ignoring()
-	if err != nil {
-		return false, err
-	}
-	observed, err := observe.Cluster(ctx, in.Resolved.Access.Client, observe.Request{
-		Owner: in.Owner, Desired: desired, Previous: in.entriesOf(desired), HashKey: in.HashKey, Ignore: ignore,
-		InstallNamespace: effective.InstallNamespace(in.Object),
+	made, observed, enough, err := planning.MakeRepair(ctx, in.Resolved.Access.Client, planning.Repair{
+		Deployment: in.Object, Owner: in.Owner, Objects: desired, Listed: in.entriesOf(desired), HashKey: in.HashKey,
 	})
 	if err != nil {
-		return false, err
+		return false, stage.Unplannable(err)
 	}
-	made := plan.Make(observed)
-	made.Prune, made.Keeping = nil, true
-	if len(made.Violations) > 0 || made.Count(plan.Create, plan.Update, plan.Adopt) > 0 {
+	if !enough {
 		return true, nil
 	}
 	if in.Resolved.LeavesDrift(in.Subject) {
@@ -117,13 +106,4 @@ func (in *Input) entriesOf(objects []*unstructured.Unstructured) inventory.Inven
 		}
 	}
 	return some
-}
-
-// ignoring are the rules that exclude fields from drift correction.
-func (in *Input) ignoring() (ignore.Rules, error) {
-	rules, err := spec.Ignore(in.Object)
-	if err != nil {
-		return ignore.Rules{}, failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
-	}
-	return rules, nil
 }

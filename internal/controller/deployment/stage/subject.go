@@ -4,8 +4,6 @@ package stage
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,9 +11,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/apply/health"
 	"github.com/satchel-dev/satchel/internal/apply/inventory"
-	"github.com/satchel-dev/satchel/internal/apply/plan"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/certificates"
-	"github.com/satchel-dev/satchel/internal/controller/deployment/failure"
 	"github.com/satchel-dev/satchel/internal/controller/deployment/snapshot"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
 	"github.com/satchel-dev/satchel/internal/expression"
@@ -49,23 +45,6 @@ type Subject struct {
 	Snapshot *snapshot.Reader
 }
 
-// RoomFor returns how much the inventory may take in the status of a deployment: what the rest of the object leaves, and never
-// less than it takes already, since it has to be stored while objects are removed, too. Fields of the spec count twice: the API
-// server stores the names of those that were applied once more, in the managed fields, which the controller does not cache.
-func RoomFor(d *v1alpha1.BundleDeployment) inventory.Limit {
-	rest := *d
-	rest.Status.Inventory = nil
-	size := 0
-	for _, part := range []any{&rest, &rest.Spec} {
-		encoded, err := json.Marshal(part)
-		if err != nil {
-			return 0
-		}
-		size += len(encoded)
-	}
-	return max(inventory.LimitBeside(size), inventory.LimitOf(d.Status.Inventory))
-}
-
 // Key is the name of the deployment.
 func (s *Subject) Key() client.ObjectKey { return client.ObjectKeyFromObject(s.Object) }
 
@@ -83,28 +62,6 @@ func (s *Subject) Recreates() bool {
 // BackgroundRetryInterval is the pause before retrying something that is not urgent.
 func (s *Subject) BackgroundRetryInterval() time.Duration {
 	return min(effective.RetryInterval(&s.Object.Spec), effective.Interval(&s.Object.Spec))
-}
-
-// Fits tells whether the inventory of a plan can be stored, in place of the last one, until all of the plan is done.
-func (s *Subject) Fits(last inventory.Inventory, made *plan.Plan) error {
-	if s.Keeping {
-		return nil // it was stored before
-	}
-	removed := map[inventory.ID]bool{}
-	for _, stage := range slices.Concat(made.PruneFirst, made.Prune) {
-		for _, deletion := range stage.Deletions {
-			removed[deletion.ID] = true
-		}
-	}
-	if made.Held != nil {
-		for _, id := range made.Held.Objects {
-			removed[id] = true
-		}
-	}
-	if err := s.Room.CheckPlanned(last, made.Inventory, removed); err != nil {
-		return failure.Error{Reason: v1alpha1.ReasonPlanRefused, Stalled: true, Err: err}
-	}
-	return nil
 }
 
 // HooksMoved tells whether a hook was created or completed in this reconcile.

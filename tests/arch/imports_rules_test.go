@@ -114,15 +114,28 @@ var importRules = []importRule{{
 	name:   "the two controllers do not import each other",
 	why:    "they are two processes with different permissions, and meet only in the API and the artifact server",
 	remedy: "move what both need below internal/controller/ but outside of both",
-	from:   []string{"./internal/controller/source/...", "./internal/controller/catalog/..."},
+	from:   []string{"./internal/controller/source/...", "./internal/controller/catalog/...", "./internal/controller/upstream/..."},
 	not:    []string{"./internal/controller/deployment/...", "./internal/convert/...", "./internal/apply/..."},
+}, {
+	name:   "the controllers of sources and of catalogs do not import each other",
+	why:    "both fetch from upstreams, and neither is a part of the other",
+	remedy: "move what both need to internal/controller/upstream",
+	from:   []string{"./internal/controller/catalog/...", "./internal/controller/upstream/..."},
+	not:    []string{"./internal/controller/source/..."},
+}, {
+	name:   "the controllers of sources and of catalogs do not import each other",
+	why:    "both fetch from upstreams, and neither is a part of the other",
+	remedy: "move what both need to internal/controller/upstream",
+	from:   []string{"./internal/controller/source/...", "./internal/controller/upstream/..."},
+	except: []string{"./internal/controller/source/process"}, // which composes the process of both
+	not:    []string{"./internal/controller/catalog/..."},
 }, {
 	name:   "the two controllers do not import each other",
 	why:    "they are two processes with different permissions, and meet only in the API and the artifact server",
 	remedy: "move what both need below internal/controller/ but outside of both; load artifacts through internal/artifact/loader",
 	from:   []string{"./internal/controller/deployment/..."},
 	not: []string{
-		"./internal/controller/source/...", "./internal/controller/catalog/...", "./internal/sourcefetch/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
+		"./internal/controller/source/...", "./internal/controller/catalog/...", "./internal/controller/upstream/...", "./internal/sourcefetch/...", "./internal/fetch/image/...", "./internal/fetch/git/...",
 		"./internal/fetch/http/...", "./internal/fetch/helm/...", "./internal/fetch/configmap/...", "./internal/fetch/verify/...",
 		"./internal/artifact/storage/...", "./internal/artifact/catalogs/...", "./internal/artifact/server/...", "./internal/artifact/upload/...",
 	},

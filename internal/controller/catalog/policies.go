@@ -13,8 +13,8 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/imagepolicies"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/controller/source/failure"
-	"github.com/satchel-dev/satchel/internal/controller/source/trust"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/failure"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/trust"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )
 

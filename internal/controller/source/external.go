@@ -17,7 +17,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/controller/source/failure"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/failure"
 )
 
 // keepExternal updates the ExternalArtifact of the source's name, by which Flux

@@ -23,7 +23,7 @@ import (
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/artifact/storage"
 	"github.com/satchel-dev/satchel/internal/controller/source"
-	"github.com/satchel-dev/satchel/internal/controller/source/figures"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/figures"
 	"github.com/satchel-dev/satchel/tests/controlplane"
 	"github.com/satchel-dev/satchel/tests/installation"
 )

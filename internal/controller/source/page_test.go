@@ -61,7 +61,7 @@ func TestPageHasTheKeysOfSecrets(t *testing.T) {
 // TestPageHasTheMetrics wants a row about each metric of sources and of the store, and no other.
 func TestPageHasTheMetrics(t *testing.T) {
 	want := []string{"gotk_reconcile_duration_seconds"}
-	for _, file := range []string{"figures/store.go", "figures/measures.go", "../pipeline/metrics.go", "../notify/notify.go", "../pipeline/running.go"} {
+	for _, file := range []string{"../upstream/figures/store.go", "../upstream/figures/measures.go", "../pipeline/metrics.go", "../notify/notify.go", "../pipeline/running.go"} {
 		code, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/satchel-dev/satchel/api/v1alpha1"
 	"github.com/satchel-dev/satchel/internal/controller/pipeline"
-	"github.com/satchel-dev/satchel/internal/controller/source/trust"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/trust"
 	"github.com/satchel-dev/satchel/internal/fetch/verify"
 	"github.com/satchel-dev/satchel/internal/pattern"
 )

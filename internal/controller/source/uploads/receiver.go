@@ -21,9 +21,9 @@ import (
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
 	"github.com/satchel-dev/satchel/internal/artifact/volume"
 	"github.com/satchel-dev/satchel/internal/controller/shard"
-	"github.com/satchel-dev/satchel/internal/controller/source/figures"
-	"github.com/satchel-dev/satchel/internal/controller/source/scratch"
 	"github.com/satchel-dev/satchel/internal/controller/source/tokenreview"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/figures"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/scratch"
 	"github.com/satchel-dev/satchel/internal/fetch"
 	"github.com/satchel-dev/satchel/internal/spec/effective"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/satchel-dev/satchel/internal/artifact/upload"
-	"github.com/satchel-dev/satchel/internal/controller/source/failure"
+	"github.com/satchel-dev/satchel/internal/controller/upstream/failure"
 	"github.com/satchel-dev/satchel/internal/sourcefetch"
 )
 

@@ -23,9 +23,6 @@ func (i Impact) None() bool {
 	return len(i.Permissions)+len(i.Definitions)+len(i.Images)+len(i.Restarts) == 0
 }
 
-// Escalates tells that subjects get new permissions, or that CRDs change.
-func (i Impact) Escalates() bool { return len(i.Permissions)+len(i.Definitions) > 0 }
-
 // Of compares all objects of a deployment before and after. Both
 // sides are in the same form: as rendered, or as an API server completes them. Namespaced
 // objects without a namespace are in installNamespace. The objects are not changed.

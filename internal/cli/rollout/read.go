@@ -182,7 +182,7 @@ func (r *reader) profiles(ctx context.Context, from *v1alpha1.ClusterProfileClus
 		}
 		found[profile.Name] = revision.Cluster{
 			Name: profile.Name, Labels: profile.Labels, Annotations: profile.Annotations, UID: profile.UID, Created: profile.CreationTimestamp.Time,
-			Unhealthy: clusterprofile.Unhealthy(profile),
+			Unhealthy:  clusterprofile.Unhealthy(profile),
 			KubeConfig: &v1alpha1.ClusterReference{ClusterProfileRef: &v1alpha1.ClusterProfileReference{Name: profile.Name, AccessProvider: from.AccessProvider}},
 		}
 		return nil

@@ -12,7 +12,8 @@ import (
 const rollout = `
 sourceRef: {name: apps}
 clusters: [{cluster: {name: dc1}}]
-template: {spec: {serviceAccountName: deployer}}`
+template: {spec: {serviceAccountName: deployer}}
+deletionPolicy: Orphan`
 
 // fullRollout uses every field.
 const fullRollout = `
@@ -79,6 +80,7 @@ func TestRolloutAdmission(t *testing.T) {
 
 		"long name":         {reason: "names of children begin with it", name: strings.Repeat("b", 41), spec: rollout, want: "<nil>: Invalid value: the name must have at most 40 characters"},
 		"itself":            {reason: "it would wait for ever", spec: rollout + "\ndependsOn: [{name: x}]", want: "<nil>: Invalid value: spec.dependsOn must not name this BundleRollout itself"},
+		"no policy":         {reason: "a deletion concerns all clusters", spec: strings.Replace(rollout, "deletionPolicy: Orphan", "", 1), want: "spec.deletionPolicy: Required value"},
 		"revision":          {reason: "a digest is no name", spec: rollout + "\nrevision: 012345678g", want: `spec.revision: Invalid value: "012345678g": must be the name of a revision, 10 hexadecimal digits, as status.history shows it`},
 		"unquoted":          {reason: "a name of digits only is a number in YAML", spec: rollout + "\nrevision: 1234567890", want: `spec.revision: Invalid value: "integer": spec.revision in body must be of type string: "integer"`},
 		"another kind":      {reason: "sources of Flux are not pinned", spec: strings.Replace(rollout, "{name: apps}", "{kind: GitRepository, name: apps}", 1), want: `spec.sourceRef.kind: Unsupported value: "GitRepository": supported values: "BundleSource"`},

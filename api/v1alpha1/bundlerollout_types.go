@@ -113,12 +113,11 @@ type BundleRolloutSpec struct {
 	// +kubebuilder:default={}
 	Removal RolloutRemoval `json:"removal,omitzero"`
 
-	// DeletionPolicy says what happens when this BundleRollout is deleted. Orphan, the default,
-	// keeps its BundleDeployments, which go on reconciling. Delete deletes them, in the reverse
-	// order of the waves, as many at once as these allow.
-	// +optional
-	// +kubebuilder:default=Orphan
-	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+	// DeletionPolicy says what happens when this BundleRollout is deleted. Orphan keeps its
+	// BundleDeployments, which go on reconciling. Delete deletes them, in the reverse order of
+	// the waves, as many at once as these allow. It has no default: a deletion concerns all clusters.
+	// +required
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy"`
 
 	// HistoryLimit is how many finished revisions status.history lists. It is possible to go back to these.
 	// +optional

@@ -51,6 +51,7 @@ func aRollout(edit ...func(*v1alpha1.BundleRollout)) *v1alpha1.BundleRollout {
 				{Name: "prod", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"ring": "prod"}}, MaxConcurrency: new(intstr.FromString("20%")), MaxFailures: new(intstr.FromInt32(1))},
 				{Name: "rest", Selector: metav1.LabelSelector{}},
 			}},
+			DeletionPolicy: v1alpha1.DeletionOrphan,
 		},
 		Status: v1alpha1.BundleRolloutStatus{
 			ObservedGeneration: 1, Run: 2,

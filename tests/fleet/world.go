@@ -240,7 +240,7 @@ func (w *World) Create(ctx context.Context, strategy v1alpha1.RolloutStrategy, c
 			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "simulated"}},
 		}}},
 		Template: v1alpha1.RolloutTemplate{Spec: apiextensionsv1.JSON{Raw: template}},
-		Strategy: strategy,
+		Strategy: strategy, DeletionPolicy: v1alpha1.DeletionOrphan,
 	}
 	for _, change := range changes {
 		change(&object.Spec)

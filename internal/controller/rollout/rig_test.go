@@ -226,6 +226,7 @@ func (r *rig) create(change ...func(*v1alpha1.BundleRolloutSpec)) {
 		Strategy: v1alpha1.RolloutStrategy{
 			Waves: []v1alpha1.RolloutWave{wave("one"), wave("two"), wave("three")}, MinReady: v1alpha1.Duration{Duration: time.Second},
 		},
+		DeletionPolicy: v1alpha1.DeletionOrphan,
 	}
 	for _, change := range change {
 		change(&object.Spec)

@@ -86,14 +86,17 @@ func (s situation) compare(t *testing.T) map[string]string {
 	s.publish(t, s.namespace, "app", "v1", first)
 	key := s.deploy(t, s.namespace, "app", s.spec)
 	t.Cleanup(func() { // so that it can be removed
-		s.admin.Patch(context.WithoutCancel(t.Context()), &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}},
-			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"serviceAccountName":"installer"}}`))) //nolint:errcheck // the removal would tell
+		d := &v1alpha1.BundleDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		account := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"serviceAccountName":"installer"}}`))
+		if err := s.admin.Patch(context.WithoutCancel(t.Context()), d, account); err != nil {
+			t.Error(err)
+		}
 	})
 	if s.random.IntN(4) > 0 {
 		s.until(t, key, "the first bundle is tried", settledAt("", s.published(t)))
 	}
 	s.edit(t, key, func(d *v1alpha1.BundleDeployment) { d.Spec.Suspend = true })
-	s.until(t, key, "it is suspended", func(d *v1alpha1.BundleDeployment) bool { return true })
+	s.until(t, key, "it is suspended", func(*v1alpha1.BundleDeployment) bool { return true })
 	s.disturb(t, names)
 	next := s.bundle(names)
 	if s.random.IntN(10) == 0 {

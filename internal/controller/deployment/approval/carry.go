@@ -24,7 +24,7 @@ func IsCurrent(proof string) bool {
 // content that the inventory records, without being adopted or recreated, none is removed, and the hooks are those that ran. What allowed the
 // mode Automatic stays as recorded: it is judged when the content changes. Any other plan, and one of which this is not known, is judged as
 // a new one. A record with digests of this version follows the spec as long as those are the same.
-func (a Approvals) carry(q Question, c *ApprovalState, made *plan.Plan) {
+func (a Approvals) carry(q Question, c *State, made *plan.Plan) {
 	if c.record == nil {
 		return
 	}

@@ -127,7 +127,7 @@ func TestF56RecordsOfAnotherVersion(t *testing.T) {
 		if tc.change != nil {
 			tc.change(d)
 		}
-		c := &ApprovalState{record: a.Proven(d)}
+		c := &State{record: a.Proven(d)}
 		c.key, c.terms = "sha256:new", "sha256:newterms"
 		a.carry(Question{Object: d, Listed: tc.listed, Artifact: "sha256:artifact", Reach: tc.reach, Hooks: tc.hooks}, c, tc.made)
 		record := a.Proven(d)
@@ -145,7 +145,7 @@ func TestF56RecordsFollowTheSpec(t *testing.T) {
 	for key, want := range map[string]int64{"sha256:key": 8, "sha256:another": 7} {
 		d := recorded(a)
 		d.Generation = 8
-		c := &ApprovalState{record: a.Proven(d), PlanDigests: PlanDigests{key: key, terms: "sha256:terms"}}
+		c := &State{record: a.Proven(d), PlanDigests: PlanDigests{key: key, terms: "sha256:terms"}}
 		a.carry(Question{Object: d}, c, planned(1))
 		if record := a.Proven(d); record == nil || record.Generation != want || c.record != record {
 			t.Errorf("%s: the record is %+v, want the generation %d", key, record, want)

@@ -19,7 +19,7 @@ import (
 // escalations lists what in the plan goes beyond the last executed plan, except deletions:
 // other ServiceAccounts and clusters, another deletionPolicy, new permissions, changes of CRDs,
 // objects that are adopted or recreated, and what package escalation does not know to be harmless.
-func (a Approvals) escalations(c *ApprovalState, p Proposal) ([]string, error) {
+func (a Approvals) escalations(c *State, p Proposal) ([]string, error) {
 	spec := p.Object.Spec
 	if c.server != "" { // which was approved with the kubeconfig
 		spec.Target.ClusterReference = effective.ClusterReference(c.record.Cluster)
@@ -77,7 +77,7 @@ func Elsewhere(was *v1alpha1.ExecutedPlan, spec *v1alpha1.BundleDeploymentSpec) 
 // contentEscalations lists new permissions and changed CRDs, compared with what was
 // applied last, which is read from the controller's cache. If it is missing there, the
 // result says so.
-func (a Approvals) contentEscalations(c *ApprovalState, p Proposal) ([]string, error) {
+func (a Approvals) contentEscalations(c *State, p Proposal) ([]string, error) {
 	last, found, err := snapshot.Read(a.Snapshots, string(p.Object.UID))
 	if err != nil && !snapshot.Unusable(err) {
 		return nil, err

@@ -39,7 +39,7 @@ func (a Approvals) list(ctx context.Context, d *v1alpha1.BundleDeployment) ([]v1
 
 // decisions finds the bundleapprovals that approve and deny the plan. Those that have
 // expired, were consumed or are being deleted do not count.
-func (a Approvals) decisions(ctx context.Context, d *v1alpha1.BundleDeployment, now time.Time, c *ApprovalState) error {
+func (a Approvals) decisions(ctx context.Context, d *v1alpha1.BundleDeployment, now time.Time, c *State) error {
 	all, err := a.list(ctx, d)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (a Approvals) decisions(ctx context.Context, d *v1alpha1.BundleDeployment, 
 
 // Begin records that the plan is executed, and by which approval, unless that is
 // recorded already.
-func (a Approvals) Begin(c *ApprovalState, d *v1alpha1.BundleDeployment, now time.Time) {
+func (a Approvals) Begin(c *State, d *v1alpha1.BundleDeployment, now time.Time) {
 	if c == nil || c.settled() || c.underWay && c.record.Plan == c.Digest && c.approved == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (a Approvals) Begin(c *ApprovalState, d *v1alpha1.BundleDeployment, now tim
 // Consume marks the approval of the plan as consumed before anything is written, so that
 // it allows nothing else. withdrawn says that the approval was withdrawn before that. After a
 // crash, the approval is found by the record.
-func (a Approvals) Consume(ctx context.Context, c *ApprovalState, d *v1alpha1.BundleDeployment, now time.Time) (withdrawn, err error) {
+func (a Approvals) Consume(ctx context.Context, c *State, d *v1alpha1.BundleDeployment, now time.Time) (withdrawn, err error) {
 	record := d.Status.Internal.Executed
 	if c == nil || record == nil || record.Approval == "" && c.server == "" {
 		return nil, nil
@@ -139,7 +139,7 @@ func (a Approvals) isMarked(ctx context.Context, one *v1alpha1.BundleApproval, a
 
 // Withdraw records that the approval of a plan was withdrawn after the plan was begun, and before anything was written. It
 // returns the failure.
-func (c *ApprovalState) Withdraw(d *v1alpha1.BundleDeployment, revision, summary string, err error) error {
+func (c *State) Withdraw(d *v1alpha1.BundleDeployment, revision, summary string, err error) error {
 	c.Begun = false
 	c.approved = nil
 	c.Asks = []string{summary}

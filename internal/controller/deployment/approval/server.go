@@ -25,7 +25,7 @@ const serverKey = "satchel.dev/server/v1"
 //	the mode is Automatic, and holds                  nothing
 //	it is approved, and not denied                    nothing, and the plan need not be approved for this again
 //	else                                              waits
-func (a Approvals) Server(ctx context.Context, d *v1alpha1.BundleDeployment, target, reach string, now time.Time) (*ApprovalState, error) {
+func (a Approvals) Server(ctx context.Context, d *v1alpha1.BundleDeployment, target, reach string, now time.Time) (*State, error) {
 	c, err := a.server(d, target, reach)
 	if c == nil || err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (a Approvals) Server(ctx context.Context, d *v1alpha1.BundleDeployment, tar
 }
 
 // server is the plan to use another server than that of the executed plan; nil if it is the same.
-func (a Approvals) server(d *v1alpha1.BundleDeployment, target, reach string) (*ApprovalState, error) {
+func (a Approvals) server(d *v1alpha1.BundleDeployment, target, reach string) (*State, error) {
 	record := a.Proven(d)
 	if record == nil || reach == "" {
 		return nil, nil
@@ -52,7 +52,7 @@ func (a Approvals) server(d *v1alpha1.BundleDeployment, target, reach string) (*
 	if err != nil {
 		return nil, err
 	}
-	return &ApprovalState{
+	return &State{
 		Digest: digest.Plan(string(d.UID), digest.Key(serverKey, terms), record.Plan, nil), record: record, reach: reach,
 		head: "the server of the kubeconfig",
 		Asks: []string{fmt.Sprintf("the kubeconfig of spec.target (%s) differs in %s from that of the executed plan; until this is approved, only the identity of the cluster is read there",
@@ -73,4 +73,4 @@ func (a Approvals) approvedServer(ctx context.Context, q Question) (string, erro
 }
 
 // isApproved tells whether a decision approves the plan, and none denies it.
-func (c *ApprovalState) isApproved() bool { return c.approved != nil && c.Denied == nil }
+func (c *State) isApproved() bool { return c.approved != nil && c.Denied == nil }

@@ -120,7 +120,7 @@ func (a Approvals) WasHealthy(d *v1alpha1.BundleDeployment, kept *v1alpha1.KeptA
 
 // returns tells whether the revision that remediation rolls back to was executed before
 // with the current terms.
-func (a Approvals) returns(d *v1alpha1.BundleDeployment, c *ApprovalState) bool {
+func (a Approvals) returns(d *v1alpha1.BundleDeployment, c *State) bool {
 	kept := d.Status.Internal.Artifact
 	return kept != nil && c.record != nil && c.record.Terms == c.terms && kept.Material == c.Material && a.WasHealthy(d, kept)
 }

@@ -42,7 +42,7 @@ func (a Approvals) Changed(ctx context.Context, d, before *v1alpha1.BundleDeploy
 	if pending == nil || before.Status.Plan == nil {
 		return false, nil
 	}
-	known := &ApprovalState{Digest: before.Status.Plan.Digest}
+	known := &State{Digest: before.Status.Plan.Digest}
 	if err := a.decisions(ctx, d, now, known); err != nil {
 		return false, err
 	}

@@ -15,7 +15,7 @@ import (
 
 // Decided is the plan and what is known about it: the result of the steps plan to approve.
 type Decided struct {
-	ApprovalState *approval.ApprovalState
+	ApprovalState *approval.State
 	Plan          *plan.Plan
 	Observed      map[inventory.ID]ownership.Live // the live objects that the plan was made from
 	// Untouched are the objects if comparing their metadata has shown that all of them are as they were left. There is no plan then.

@@ -58,8 +58,8 @@ type Question struct {
 	Now      time.Time
 }
 
-// ApprovalState is what is known about the approval of a plan.
-type ApprovalState struct {
+// State is what is known about the approval of a plan.
+type State struct {
 	PlanDigests
 
 	// digest of the plan; base is the digest of the plan before it.
@@ -87,8 +87,8 @@ type ApprovalState struct {
 }
 
 // Consider computes the digest of a plan and looks up the decisions about it.
-func (a Approvals) Consider(ctx context.Context, q Question, made *plan.Plan) (*ApprovalState, error) {
-	c := &ApprovalState{PlanDigests: q.PlanDigests, reach: q.Reach, destroys: made.Destroys(q.Listed)}
+func (a Approvals) Consider(ctx context.Context, q Question, made *plan.Plan) (*State, error) {
+	c := &State{PlanDigests: q.PlanDigests, reach: q.Reach, destroys: made.Destroys(q.Listed)}
 	var err error
 	if c.terms, err = termsOf(q.Object, q.Listed.Target, q.Reach).Digest(); err != nil {
 		return nil, err
@@ -116,12 +116,12 @@ func (a Approvals) Consider(ctx context.Context, q Question, made *plan.Plan) (*
 }
 
 // Lifts tells whether the deletions that a plan holds are approved.
-func (c *ApprovalState) Lifts(made *plan.Plan) bool {
+func (c *State) Lifts(made *plan.Plan) bool {
 	return made.Held != nil && c.approved != nil && c.Denied == nil
 }
 
 // follow sets the base of the plan from the record of the last plan that was begun.
-func (c *ApprovalState) follow() {
+func (c *State) follow() {
 	if c.record == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (c *ApprovalState) follow() {
 
 // settled tells that no decision is needed: the plan was begun before, and its
 // deletions were approved then.
-func (c *ApprovalState) settled() bool { return c.underWay && len(c.destroys) == 0 }
+func (c *State) settled() bool { return c.underWay && len(c.destroys) == 0 }
 
 // Proposal is a plan for which an approval may be necessary.
 type Proposal struct {
@@ -159,7 +159,7 @@ type Proposal struct {
 //	it is denied                          waits
 //	the mode asks for nothing             goes on
 //	else                                  waits
-func (a Approvals) Waits(c *ApprovalState, p Proposal) (bool, error) {
+func (a Approvals) Waits(c *State, p Proposal) (bool, error) {
 	if c == nil || c.settled() || c.returning {
 		return false, nil
 	}
@@ -173,7 +173,7 @@ func (a Approvals) Waits(c *ApprovalState, p Proposal) (bool, error) {
 }
 
 // asks lists what in the plan needs an approval in the current mode.
-func (a Approvals) asks(c *ApprovalState, p Proposal) ([]string, error) {
+func (a Approvals) asks(c *State, p Proposal) ([]string, error) {
 	deletions := destroysText("deleted", c.destroys)
 	switch {
 	case c.underWay:
@@ -191,7 +191,7 @@ func (a Approvals) asks(c *ApprovalState, p Proposal) ([]string, error) {
 }
 
 // Pending is the failure of a plan that waits for an approval.
-func (c *ApprovalState) Pending(d *v1alpha1.BundleDeployment, revision string) error {
+func (c *State) Pending(d *v1alpha1.BundleDeployment, revision string) error {
 	if c.Denied != nil {
 		return failure.Error{Reason: v1alpha1.ReasonApprovalDenied, Waiting: true, Woken: true, Err: errors.New(c.DeniedText(revision))}
 	}
@@ -205,7 +205,7 @@ func AwaitsApproval(err error) bool {
 }
 
 // requiredText says what needs an approval, and how to approve it.
-func (c *ApprovalState) requiredText(d *v1alpha1.BundleDeployment, revision string) string {
+func (c *State) requiredText(d *v1alpha1.BundleDeployment, revision string) string {
 	to := "revision " + revision
 	if c.head != "" {
 		to = c.head + ", " + to
@@ -215,7 +215,7 @@ func (c *ApprovalState) requiredText(d *v1alpha1.BundleDeployment, revision stri
 }
 
 // DeniedText says who denied the plan, and what to do.
-func (c *ApprovalState) DeniedText(revision string) string {
+func (c *State) DeniedText(revision string) string {
 	why := "no reason is given"
 	if reason := strings.TrimSpace(c.Denied.Spec.Reason); reason != "" {
 		why = reason
